@@ -1,0 +1,24 @@
+"""Shared fixtures: every game with every variant, and the toy game of the tests."""
+
+import pytest
+
+import tradgames_env as tg
+from tests import toy_game
+
+ALL_VARIANTS = [(game, variant) for game in tg.games() for variant in tg.variants(game)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for ``game`` and ``variant``, or for ``game`` alone, runs for all of them."""
+    names = metafunc.fixturenames
+    if "variant" in names and "game" in names:
+        metafunc.parametrize(("game", "variant"), ALL_VARIANTS)
+    elif "game" in names:
+        metafunc.parametrize("game", tg.games())
+
+
+@pytest.fixture(scope="session")
+def sprint() -> str:
+    """Name of the toy game, registered."""
+    tg.register_game(toy_game.RULES)
+    return toy_game.RULES.name
