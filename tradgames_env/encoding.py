@@ -1,0 +1,229 @@
+"""The shared state encoder: one table of named planes that mean the same in every game, and one version number.
+
+An observation is float32 (C, H, W) in [-1, 1]. Site planes hold one number for each site of the board, in the frame of
+the seat that looks: boards with its own side at the bottom, tracks by its own steps. Scalar planes hold one number
+everywhere. Planes that a game has no use for are zero.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint64
+from numpy.typing import NDArray
+
+from tradgames_env.position import Position
+from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
+from tradgames_env.rules.ruleset import Ruleset
+
+ENCODER_VERSION = 1
+"""Raised whenever the same position may be encoded differently than before."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plane:
+    """One channel of an observation: ``kind`` is "site" or "scalar", ``scale`` how the number is brought to [-1, 1]."""
+
+    name: str
+    kind: str
+    meaning: str
+    scale: str = "divided by its maximum"
+
+
+_MEANINGS = {
+    "own": "a piece, unit or stack of the observer's side owns the site",
+    "enemy": "a piece, unit or stack of the other side owns the site",
+    "own_count": "number of the observer's pieces on the site",
+    "enemy_count": "number of the other side's pieces on the site",
+    "own_mark": "special mark of the observer's piece (leader; the way a unit came)",
+    "enemy_mark": "special mark of the other side's piece",
+    "own_ban_from": "the observer's side may not step from this site to the own_ban_to site",
+    "own_ban_to": "see own_ban_from",
+    "enemy_ban_from": "the other side may not step from this site to the enemy_ban_to site",
+    "enemy_ban_to": "see enemy_ban_from",
+    "playable": "the cell is a site of the board",
+    "own_reserve": "the observer's pieces off the board that may still enter",
+    "enemy_reserve": "the other side's pieces off the board that may still enter",
+    "own_captures": "what the observer's side has scored: captures, removed counters, pieces home",
+    "enemy_captures": "what the other side has scored",
+    "throw_1": "throws of one in hand",
+    "throw_2": "throws of two in hand",
+    "throw_3": "throws of three in hand",
+    "throw_4": "throws of four in hand",
+    "throw_5": "throws of five in hand",
+    "throw_back": "backward throws in hand",
+    "die": "what the die shows, 0 before the roll",
+    "quiet": "moves in a row since the last capture (in Yote: or placement)",
+    "repetition": "earlier occurrences of this position",
+    "bonus": "the mover owes a second decision of the same turn",
+    "my_turn": "the observer decides now",
+    "natural": "the observer plays natural, the light side",
+    "balance": "the observer's running stakes",
+    "turns": "turns played, where their number is limited",
+    "partner": "the observer is the second partner of its side",
+}
+_THROW_SCALE = "n / (n + 1)"
+
+
+def _plane(name: str, kind: str) -> Plane:
+    if name.startswith("throw_"):
+        return Plane(name, kind, _MEANINGS[name], _THROW_SCALE)
+    return Plane(name, kind, _MEANINGS[name])
+
+
+PLANES: tuple[Plane, ...] = (
+    *(_plane(name, "site") for name in SITE_FEATURES),
+    _plane("playable", "site"),
+    *(_plane(name, "scalar") for name in SCALARS),
+)
+"""The table: plane c of every observation of every game is ``PLANES[c]``."""
+
+PLANE_INDEX: dict[str, int] = {plane.name: index for index, plane in enumerate(PLANES)}
+"""Plane name to channel."""
+
+_PLAYABLE = len(SITE_FEATURES)
+_FIRST_SCALAR = _PLAYABLE + 1
+
+
+@njit(
+    types.void(int16[:, ::1], int16[::1], int32[::1], float32[::1], float32[::1], float32[:, ::1]),
+    cache=True,
+    nogil=True,
+)
+def _write_planes(sites, scalars, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
+    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W)."""
+    for feature in range(site_factors.shape[0]):
+        factor = site_factors[feature]
+        if factor == 0.0:
+            continue
+        for site in range(cells.shape[0]):
+            out[feature, cells[site]] = sites[feature, site] * factor
+    for scalar in range(scalar_factors.shape[0]):
+        factor = scalar_factors[scalar]
+        if factor == 0.0:
+            continue
+        value = scalars[scalar] * factor
+        if THROW_1 <= scalar <= THROW_BACK:
+            value = np.float32(scalars[scalar] / (scalars[scalar] + 1.0))
+        out[_FIRST_SCALAR + scalar, :] = value
+
+
+@njit(
+    types.void(
+        types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], int32[::1],
+        float32[::1], float32[::1], int64, int64, float32[:, :, ::1],
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def _encode_range(  # type: ignore[no-untyped-def]
+    view, params, states, histories, seats, which, cells, site_factors, scalar_factors, begin, end, out
+):
+    """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W)."""
+    sites = np.zeros((site_factors.shape[0], cells.shape[0]), np.int16)
+    scalars = np.zeros(scalar_factors.shape[0], np.int16)
+    for i in range(begin, end):
+        if not which[i]:
+            continue
+        sites[:] = 0
+        scalars[:] = 0
+        view(params, states[i], histories[i], seats[i], sites, scalars)
+        _write_planes(sites, scalars, cells, site_factors, scalar_factors, out[i])
+
+
+class Encoder:
+    """Turns positions of one ruleset into observations.
+
+    Args:
+        ruleset: the game and its options.
+        pad_to: (H, W) of the observation; the board lies in the upper left corner. The board's own size when None.
+
+    Raises:
+        ValueError: ``pad_to`` is smaller than the board.
+    """
+
+    def __init__(self, ruleset: Ruleset, pad_to: tuple[int, int] | None = None) -> None:
+        layout = ruleset.layout
+        height, width = pad_to or (layout.height, layout.width)
+        if height < layout.height or width < layout.width:
+            raise ValueError(
+                f"pad_to {pad_to} is smaller than the board of {ruleset.label}, {(layout.height, layout.width)}"
+            )
+        self.ruleset = ruleset
+        self.shape = (len(PLANES), height, width)
+        self._cells = np.array([row * width + column for row, column in layout.cells], np.int32)
+        scales = ruleset.rules.feature_scales(ruleset.options)
+        self._site_factors = _factors(scales, SITE_FEATURES)
+        self._scalar_factors = _factors(scales, SCALARS)
+        self._blank = self.empty(1)[0]
+
+    def empty(self, count: int) -> NDArray[np.float32]:
+        """(count, C, H, W) float32 with the planes that never change; what ``encode_range`` writes into."""
+        observations = np.zeros((count, *self.shape), np.float32)
+        observations.reshape(count, len(PLANES), -1)[:, _PLAYABLE, self._cells] = 1.0
+        return observations
+
+    def encode_range(
+        self,
+        states: NDArray[np.int16],
+        histories: NDArray[np.uint64],
+        seats: NDArray[np.int8],
+        which: NDArray[np.bool_],
+        begin: int,
+        end: int,
+        out: NDArray[np.float32],
+    ) -> None:
+        """Write what seat ``seats[i]`` sees of game i, for those i from ``begin`` to ``end`` - 1 where ``which[i]``.
+
+        Args:
+            states: (N, S) int16.
+            histories: (N, H) uint64.
+            seats: (N,) int8.
+            which: (N,) bool.
+            begin: first game.
+            end: one past the last game.
+            out: (N, C, H, W) float32, made by ``empty``.
+        """
+        _encode_range(
+            self.ruleset.kernels.view, self.ruleset.params, states, histories, seats, which, self._cells,
+            self._site_factors, self._scalar_factors, begin, end, out.reshape(len(out), len(PLANES), -1),
+        )  # fmt: skip
+
+    def encode(
+        self, states: NDArray[np.int16], histories: NDArray[np.uint64], seats: NDArray[np.int8]
+    ) -> NDArray[np.float32]:
+        """(N, C, H, W) float32: fresh observations of N games, as ``encode_range``."""
+        out = self.empty(len(states))
+        self.encode_range(states, histories, seats, np.ones(len(states), np.bool_), 0, len(states), out)
+        return out
+
+    def observe(self, position: Position, seat: int | None = None) -> NDArray[np.float32]:
+        """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""
+        state, history = position.rows
+        sites = np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16)
+        scalars = np.zeros(len(SCALARS), np.int16)
+        # Called directly: handing a kernel over as a function value costs more than a whole observation.
+        viewer = position.seat if seat is None else seat
+        self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
+        out = self._blank.copy()
+        flat = out.reshape(len(PLANES), -1)
+        _write_planes(sites, scalars, self._cells, self._site_factors, self._scalar_factors, flat)
+        return out
+
+    def informative_cells(self) -> NDArray[np.int64]:
+        """(F,) int64: indices into a flattened observation that can differ from a constant, each number once.
+
+        Site planes in use at the sites of the board, then one cell of each scalar plane in use: what a network without
+        convolutions should read.
+        """
+        area = self.shape[1] * self.shape[2]
+        site_planes = np.flatnonzero(self._site_factors)
+        scalar_planes = np.flatnonzero(self._scalar_factors) + _FIRST_SCALAR
+        site_cells = (site_planes[:, None] * area + self._cells).ravel()
+        cells: NDArray[np.int64] = np.concatenate([site_cells, scalar_planes * area]).astype(np.int64)
+        return cells
+
+
+def _factors(scales: Mapping[str, float], names: tuple[str, ...]) -> NDArray[np.float32]:
+    """1 / scale for each name in use, 0 for the others."""
+    return np.array([1.0 / scales[name] if name in scales else 0.0 for name in names], np.float32)

@@ -1,0 +1,250 @@
+"""Thousands of games as arrays, stepped by compiled loops on all cores; what training and the vector view stand on."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradgames_env.encoding import Encoder
+from tradgames_env.position import Position, Seed
+from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, random_range, sample_range, seed_generators, step_range
+from tradgames_env.rules.contract import OUTCOME, RUNNING
+from tradgames_env.rules.errors import IllegalMoveError
+from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+
+# Fewer games than this a thread cost more to hand over than to play.
+_SMALLEST_SHARE = 256
+
+
+class BatchGames:
+    """``num_games`` games of one ruleset, advanced together; the arrays below are rewritten in place by every step.
+
+    Game i depends on ``seed``, i and the actions given, not on the number of games or threads.
+
+    Attributes:
+        observations: (N, C, H, W) float32 of the seat that decides.
+        action_masks: (N, A) int8; all zero only for a game that is over and not restarted.
+        to_move: (N,) int8, colour that decides, 0 natural, 1 black.
+        seats: (N,) int8, seat that decides; equal to ``to_move`` except in team games.
+        rewards: (N, 2) float32 of natural and black in the last step.
+        terminated: (N,) bool, the last step ended the game by its rules.
+        truncated: (N,) bool, the last step ended the game by ``max_turns``.
+        endings: (N, 3) int16, outcome code, reason index and margin as the last step left the game.
+        states: (N, S) int16 rows of the games as they now stand; read only.
+        histories: (N, H) uint64; read only.
+
+    Args:
+        game: name of the game.
+        variant: name of the variant.
+        num_games: N, at least 1.
+        seed: of all generators; fresh entropy when None.
+        restart_finished: start a finished game anew in the same step.
+        pad_to: (H, W) of the observations, see ``Encoder``.
+        num_threads: all cores of the process when None.
+        **options: single rule options that replace the variant's.
+
+    Raises:
+        ValueError: no such game, or a count below 1.
+        OptionError: no such variant or option, or a value the game refuses.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        variant: str = "box",
+        *,
+        num_games: int = 1,
+        seed: Seed = None,
+        restart_finished: bool = True,
+        pad_to: tuple[int, int] | None = None,
+        num_threads: int | None = None,
+        **options: Any,
+    ) -> None:
+        if num_games < 1:
+            raise ValueError(f"num_games must be at least 1, not {num_games}")
+        if num_threads is not None and num_threads < 1:
+            raise ValueError(f"num_threads must be at least 1, not {num_threads}")
+        self.ruleset: Ruleset = load_ruleset(game, variant, **options)
+        self.num_games = num_games
+        self.restart_finished = restart_finished
+        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        self.encoder = Encoder(self.ruleset, pad_to)
+        self._pool: ThreadPoolExecutor | None = None
+        self._allocate()
+        self.reset(seed)
+
+    def _allocate(self) -> None:
+        count, ruleset = self.num_games, self.ruleset
+        self.states = np.zeros((count, ruleset.state_size), np.int16)
+        self.histories = np.zeros((count, ruleset.history_size), np.uint64)
+        self.observations = self.encoder.empty(count)
+        self.action_masks = np.zeros((count, ruleset.num_actions), np.int8)
+        self.to_move = np.zeros(count, np.int8)
+        self.seats = np.zeros(count, np.int8)
+        self.rewards = np.zeros((count, 2), np.float32)
+        self.terminated = np.zeros(count, np.bool_)
+        self.truncated = np.zeros(count, np.bool_)
+        self.endings = np.zeros((count, 3), np.int16)
+        self._actions = np.empty(count, np.int64)
+        self._everyone = np.arange(count)
+
+    def reset(self, seed: Seed = None) -> None:
+        """Start every game anew; with ``seed``, also seed all generators anew.
+
+        Without a seed, generators go on where they are (fresh entropy the first time).
+        """
+        if seed is not None or not hasattr(self, "_dice"):
+            sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+            # Game 0 throws as a Position of the same seed does; sampling actions must not disturb the throws.
+            self._dice = seed_generators(sequence, self.num_games)[:, None].copy()
+            self._choices = seed_generators(sequence.spawn(1)[0], self.num_games)[:, None].copy()
+        self.restart(np.ones(self.num_games, np.bool_))
+
+    def restart(self, which: NDArray[np.bool_]) -> None:
+        """Start the games where ``which`` (N,) bool holds anew; nothing changes of the others."""
+        self._advance(np.where(which, RESTART, SKIP))
+
+    def step_some(self, actions: NDArray[np.integer[Any]], which: NDArray[np.bool_]) -> None:
+        """As ``step``, but only in the games where ``which`` (N,) bool holds; nothing changes of the others.
+
+        Raises:
+            ValueError: wrong shape or not integers. Nothing was played.
+            IllegalMoveError: an action is not legal, or its game is over. Nothing was played.
+        """
+        chosen = self._checked(actions, which)
+        self._advance(np.where(which, chosen, SKIP))
+
+    def step(self, actions: NDArray[np.integer[Any]]) -> None:
+        """Play one action in every game and rewrite all arrays.
+
+        A game that is over (without ``restart_finished``) stays as it is, flags included, and is paid nothing more.
+
+        Args:
+            actions: (N,) integers, legal by ``action_masks``.
+
+        Raises:
+            ValueError: wrong shape or not integers. Nothing was played.
+            IllegalMoveError: an action is not legal; the message names the game. Nothing was played.
+        """
+        running = self.states[:, OUTCOME] == RUNNING
+        chosen = self._checked(actions, running)
+        self._advance(np.where(running, chosen, SKIP))
+        self.rewards[~running] = 0.0
+
+    def is_legal(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """(N,) bool: whether each action is legal in its game.
+
+        Raises:
+            ValueError: ``actions`` is not (N,) integers.
+        """
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
+            raise ValueError(f"actions must be ({self.num_games},) integers, not {chosen.shape} {chosen.dtype}")
+        inside = (chosen >= 0) & (chosen < self.ruleset.num_actions)
+        legal: NDArray[np.bool_] = inside & (self.action_masks[self._everyone, np.where(inside, chosen, 0)] == 1)
+        return legal
+
+    def _checked(self, actions: NDArray[np.integer[Any]], which: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
+        chosen = np.asarray(actions)
+        refused = which & ~self.is_legal(chosen)
+        if refused.any():
+            first = int(np.flatnonzero(refused)[0])
+            raise IllegalMoveError(f"action {chosen[first]} is not legal in game {first}: {self.position(first)!r}")
+        return chosen
+
+    def sample_legal_actions(self) -> NDArray[np.int64]:
+        """(N,) int64: a uniform random legal action of each game, drawn from the batch's own generators."""
+        actions = np.empty(self.num_games, np.int64)
+        self._on_all_cores(lambda begin, end: sample_range(self.action_masks, self._choices, begin, end, actions))
+        return actions
+
+    def play_random(self, moves: int) -> int:
+        """Play ``moves`` random legal moves in each game, restarting finished ones; return how many games ended.
+
+        Observations and masks are rewritten once, at the end; rewards and flags are cleared.
+        """
+        if moves < 0:
+            raise ValueError(f"moves must be 0 or more, not {moves}")
+        kernels, ruleset = self.ruleset.kernels, self.ruleset
+
+        def play(begin: int, end: int) -> int:
+            count: int = random_range(
+                kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
+                self.states, self.histories, self._dice, ruleset.num_actions, moves, begin, end,
+            )  # fmt: skip
+            return count
+
+        self._restart_ended()
+        finished = sum(self._on_all_cores(play))
+        self._advance(np.full(self.num_games, REFRESH))
+        return finished
+
+    def position(self, index: int, *, seed: Seed = None) -> Position:
+        """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw."""
+        return Position.from_rows(self.ruleset, self.states[index], self.histories[index], seed=seed)
+
+    def load(self, index: int, position: Position) -> None:
+        """Put a copy of ``position`` in the place of game ``index`` and rewrite the arrays of all games.
+
+        Raises:
+            ValueError: the position belongs to another game or other options.
+        """
+        if position.ruleset is not self.ruleset:
+            raise ValueError(f"a position of {position.ruleset.label} cannot stand in games of {self.ruleset.label}")
+        self.states[index], self.histories[index] = position.rows
+        self._advance(np.full(self.num_games, REFRESH))
+
+    def close(self) -> None:
+        """End the threads; they start again when needed."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _restart_ended(self) -> None:
+        ended = self.states[:, OUTCOME] != RUNNING
+        if ended.any():
+            self.restart(ended)
+
+    def _advance(self, actions: NDArray[np.int64]) -> None:
+        kernels, ruleset = self.ruleset.kernels, self.ruleset
+        self._actions[:] = actions
+        which = self._actions != SKIP
+
+        def advance(begin: int, end: int) -> None:
+            step_range(
+                kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
+                self.states, self.histories, self._dice, self._actions, self.restart_finished, begin, end,
+                self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated,
+                self.endings,
+            )  # fmt: skip
+            self.encoder.encode_range(self.states, self.histories, self.seats, which, begin, end, self.observations)
+
+        self._on_all_cores(advance)
+
+    def _on_all_cores(self, work: Callable[[int, int], Any]) -> list[Any]:
+        """Results of ``work(begin, end)`` over shares of the games; compiled work runs without the interpreter lock."""
+        shares = max(1, min(self.num_threads, self.num_games // _SMALLEST_SHARE))
+        if shares == 1:
+            return [work(0, self.num_games)]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.num_threads, thread_name_prefix="tradgames")
+        edges = [self.num_games * share // shares for share in range(shares + 1)]
+        return list(self._pool.map(work, edges[:-1], edges[1:]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the threads and what is loaded by name."""
+        values = self.__dict__.copy()
+        values["_pool"] = None
+        values["ruleset"] = (self.ruleset.game, self.ruleset.variant, self.ruleset.overrides)
+        values["encoder"] = self.encoder.shape[1:]
+        return values
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        """Restore what ``__getstate__`` gave."""
+        self.__dict__.update(values)
+        game, variant, overrides = values["ruleset"]
+        self.ruleset = load_ruleset(game, variant, **overrides)
+        self.encoder = Encoder(self.ruleset, values["encoder"])

@@ -1,0 +1,208 @@
+"""A game as a single-agent Gymnasium environment: the learner against an opponent."""
+
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from tradgames_env.agents import load_agent
+from tradgames_env.encoding import Encoder
+from tradgames_env.envs.aec import check_arguments, image_space, observation_space, reset_position
+from tradgames_env.position import Position
+from tradgames_env.rules.errors import IllegalMoveError
+from tradgames_env.rules.ruleset import load_ruleset
+
+Side = int | Literal["random"]
+_SIDES = (0, 1, "random")
+
+
+class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
+    """The learner plays one side, an opponent the other; a step is one decision of the learner.
+
+    Within ``reset`` and ``step`` the opponent moves as often as it is its turn. Observation and action mask are the
+    learner's, as in ``envs.aec``; ``info`` always holds ``action_mask`` (int8 (A,)), ``seat`` (0 natural, 1 black),
+    ``winner``, ``reason``, ``moves`` (all moves since the learner's last decision, its own included, in notation) and
+    ``illegal``. When the game is over the mask has a single one, at action 0, so that a masked policy that is asked
+    once more does not fail. Rewards: +1, -1 or 0 at the end (the stakes where the option says so). An illegal action
+    loses the game at once: reward -1, ``info["illegal"]`` True.
+
+    Args:
+        game: name of the game.
+        variant: name of the variant.
+        opponent: agent name with budget ("random", "greedy", "mcts:200"), checkpoint folder, agent object, or a
+            callable from a position to a move.
+        seat: side of the learner, 0 natural, 1 black, or "random" for a new choice each episode.
+        flatten: observations as a flat float32 array instead of a dict with the mask.
+        render_mode: "human", "ansi", "rgb_array" or None.
+        pad_to: (H, W) of the observation, see ``Encoder``.
+        **options: single rule options that replace the variant's.
+
+    Raises:
+        ValueError: no such game, opponent, side or render mode; team games, whose partners would share one learner.
+        OptionError: no such variant or option, or a value the game refuses.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        variant: str = "box",
+        *,
+        opponent: Any = "random",
+        seat: Side = "random",
+        flatten: bool = False,
+        render_mode: str | None = None,
+        pad_to: tuple[int, int] | None = None,
+        **options: Any,
+    ) -> None:
+        check_arguments(render_mode, "obs")
+        self._position = Position.from_ruleset(two_sided_ruleset(game, variant, options))
+        self.metadata = {"render_modes": ["human", "ansi", "rgb_array"], "render_fps": 2}
+        self.render_mode = render_mode
+        self.opponent = load_agent(opponent)
+        self._seat_choice = check_seat(seat)
+        self.seat = 0
+        self._flatten = flatten
+        self._encoder = Encoder(self._position.ruleset, pad_to)
+        self._window: Any = None
+        self._moves: list[str] = []
+        self._illegal = False
+        self.observation_space = learner_space(self._encoder, flatten)
+        self.action_space = gymnasium.spaces.Discrete(self._position.ruleset.num_actions)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start a game; the opponent moves first if it is its turn.
+
+        Args:
+            seed: of everything random in the environment, the opponent included.
+            options: ``{"seat": 0 | 1 | "random"}`` for this episode, ``{"position": text}`` to start from;
+                other keys are ignored.
+
+        Raises:
+            ValueError: an unknown side, or a position that cannot be, or that is over.
+        """
+        super().reset(seed=seed)
+        text = reset_position(options)
+        seat = check_seat((options or {}).get("seat", self._seat_choice))
+        self.seat = int(self.np_random.integers(2)) if seat == "random" else int(seat)
+        self._position.restart(text, seed=self._fresh_seed())
+        self.opponent.seed(self._fresh_seed())
+        self._moves, self._illegal = [], False
+        self._let_opponent_move()
+        if text is not None and self._position.is_over:
+            raise ValueError(f"the game is over before the learner's first move from {text!r}")
+        return self._observation(), self._info()
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play the learner's action and the opponent's answers.
+
+        Args:
+            action: id in the learner's frame.
+
+        Returns:
+            Observation, reward, terminated, truncated, info.
+        """
+        self._moves = []
+        try:
+            chosen = self._position.parse(action)
+        except IllegalMoveError:
+            if self._position.is_over or self._illegal:
+                raise
+            self._illegal = True
+            return self._observation(), -1.0, True, False, self._info()
+        self._play(chosen)
+        self._let_opponent_move()
+        position = self._position
+        truncated = position.is_truncated
+        reward = position.rewards[self.seat]
+        if self.render_mode == "human":
+            self.render()
+        return self._observation(), reward, position.is_over and not truncated, truncated, self._info()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(A,) bool: the learner's legal actions, as sb3-contrib asks for them."""
+        return self._mask().astype(np.bool_)
+
+    def render(self) -> Any:
+        """The board as text, as a (H, W, 3) uint8 array, or drawn in a window."""
+        if self.render_mode == "ansi":
+            return str(self._position)
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() was called but no render_mode was given, e.g. render_mode='ansi'")
+            return None
+        from tradgames_env import rendering  # imported late: drawing libraries are slow to load
+
+        if self.render_mode == "rgb_array":
+            return rendering.image(self._position)
+        if self._window is None:
+            self._window = rendering.Window()
+        self._window.show(self._position)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if one is open."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    @property
+    def position(self) -> Position:
+        """A copy of the position, with a generator of its own."""
+        return self._position.copy(seed=np.random.SeedSequence())
+
+    def _let_opponent_move(self) -> None:
+        while not self._position.is_over and self._position.to_move != self.seat:
+            view = self._position.copy(seed=self._fresh_seed())
+            self._play(self._position.parse(self.opponent.act(view)))
+
+    def _play(self, action: int) -> None:
+        self._moves.append(self._position.notation(action))
+        self._position.push(action)
+
+    def _mask(self) -> NDArray[np.int8]:
+        if self._illegal or self._position.is_over:
+            mask = np.zeros(self._position.ruleset.num_actions, np.int8)
+            mask[0] = 1
+            return mask
+        return self._position.action_mask()
+
+    def _observation(self) -> Any:
+        image = self._encoder.observe(self._position, self.seat)
+        return image.ravel() if self._flatten else {"observation": image, "action_mask": self._mask()}
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "action_mask": self._mask(),
+            "seat": self.seat,
+            "winner": 1 - self.seat if self._illegal else self._position.winner,
+            "reason": "illegal" if self._illegal else self._position.reason,
+            "moves": list(self._moves),
+            "illegal": self._illegal,
+        }
+
+    def _fresh_seed(self) -> int:
+        return int(self.np_random.integers(2**62))
+
+
+def two_sided_ruleset(game: str, variant: str, options: dict[str, Any]) -> Any:
+    """The ruleset of a game for one learner and one opponent; team games are refused."""
+    ruleset = load_ruleset(game, variant, **options)
+    if ruleset.num_seats != 2:
+        raise ValueError(f"{ruleset.label} has {ruleset.num_seats} seats; a single-agent view needs a game of 2")
+    return ruleset
+
+
+def check_seat(seat: Any) -> Side:
+    """Refuse a side that is none."""
+    if isinstance(seat, bool) or seat not in _SIDES:
+        raise ValueError(f"seat must be 0 (natural), 1 (black) or 'random', not {seat!r}")
+    side: Side = seat
+    return side
+
+
+def learner_space(encoder: Encoder, flatten: bool) -> gymnasium.Space[Any]:
+    """The learner's observation space."""
+    if flatten:
+        image = image_space(encoder)
+        return gymnasium.spaces.Box(image.low.ravel(), image.high.ravel(), dtype=np.float32)
+    return observation_space(encoder, "obs")
