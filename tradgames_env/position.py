@@ -112,18 +112,6 @@ class Position:
         position._history[:] = history
         return position
 
-    def restart(self, text: str | None = None, *, seed: Seed = None) -> None:
-        """Go back to the start, or to the position a text describes; the generator goes on unless seeded anew.
-
-        Raises:
-            NotationError: as ``from_text``; the position is unchanged.
-        """
-        fresh = Position.from_ruleset(self.ruleset, text, chance="explicit")
-        self._state, self._history, self._stack, self._legal = fresh._state, fresh._history, [], None
-        if seed is not None:
-            self._rng = generator_word(seed)
-        self._throw_if_automatic()
-
     def _bind(self, ruleset: Ruleset, chance: ChanceMode, seed: Seed) -> None:
         if chance not in ("auto", "explicit"):
             raise ValueError(f"chance must be 'auto' or 'explicit', not {chance!r}")
@@ -134,6 +122,19 @@ class Position:
         self._rng = generator_word(seed)
         self._stack: list[_Snapshot] = []
         self._legal: NDArray[np.int32] | None = None
+
+    def restart(self, text: str | None = None, *, seed: Seed = None) -> None:
+        """Go back to the start, or to the position a text describes; the generator goes on unless seeded anew.
+
+        Raises:
+            NotationError: as ``from_text``; the position is unchanged.
+        """
+        fresh = Position.from_ruleset(self.ruleset, text, chance="explicit")
+        self._state, self._history = fresh._state, fresh._history
+        self._stack, self._legal = [], None
+        if seed is not None:
+            self._rng = generator_word(seed)
+        self._throw_if_automatic()
 
     # -- what it is -------------------------------------------------------------------------------------------
 
@@ -440,7 +441,7 @@ def count_positions(position: Position, depth: int) -> int:
     states = np.zeros((levels, ruleset.state_size), np.int16)
     histories = np.zeros((levels, ruleset.history_size), np.uint64)
     states[0], histories[0] = position.rows
-    kinds = np.array([(len(kind.values), kind.repeats) for kind in ruleset.chance_kinds] or [(0, 0)], np.int64)
+    kinds = np.array([(len(kind.values), int(kind.repeats)) for kind in ruleset.chance_kinds] or [(0, 0)], np.int64)
     scratch = np.empty((levels, ruleset.num_actions), np.int32)
     kernels = ruleset.kernels
     return int(

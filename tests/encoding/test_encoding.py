@@ -98,7 +98,9 @@ def test_padding_keeps_the_board_in_the_corner(game: str) -> None:
     assert (large[:, :height, :width] == small).all()
     assert not large[sites, height:].any()
     assert not large[sites, :, width:].any()
-    assert (plain.observe(position).ravel()[plain.informative_cells()] == large.ravel()[padded.informative_cells()]).all()
+    assert (
+        plain.observe(position).ravel()[plain.informative_cells()] == large.ravel()[padded.informative_cells()]
+    ).all()
 
 
 def test_padding_smaller_than_the_board_is_refused() -> None:

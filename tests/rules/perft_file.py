@@ -17,7 +17,12 @@ FOLDER = pathlib.Path(__file__).parent.parent / "data" / "perft"
 # The reference counts about this many positions a second; deeper counts would take it too long.
 REFERENCE_LIMIT = 60_000
 EXTRA = {
-    "petteia": ("box corner_capture=True", "fr6 leader=True", "simple leader=True stone_rows=2", "mini forced_capture=True"),
+    "petteia": (
+        "box corner_capture=True",
+        "fr6 leader=True",
+        "simple leader=True stone_rows=2",
+        "mini forced_capture=True",
+    ),
     "puluc": ("box pass_rule='always'", "family throw_table='marked_plus_one'"),
     "yote": ("box return_ban='off'", "mini few_pieces_draw=2"),
     "yut_nori": ("duel backdo=True", "duel finish='pass'", "duel extra_on_yut_mo=True", "duel nak_prob=0.1"),
@@ -99,7 +104,7 @@ def _write(game: str) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     lines = [
         f"# Positions after so many moves from the start of {game}; every outcome of a throw is a branch.",
-        f"# Counts up to {REFERENCE_LIMIT:,} agree with the reference in tests/reference; larger ones are the kernels' own.",
+        f"# Counts up to {REFERENCE_LIMIT:,} agree with tests/reference; larger ones are the kernels' own.",
         "# variant and options | depth | count",
     ]
     for case in (*tg.variants(game), *EXTRA[game]):

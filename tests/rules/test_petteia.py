@@ -4,6 +4,7 @@ import collections
 import random
 import re
 
+import numba
 import numpy as np
 import pytest
 
@@ -343,6 +344,20 @@ def test_p11_a_long_game_without_quiet_limit_keeps_a_ring_of_positions():
     play(endless, *SHUFFLE * 98, *SHUFFLE[:3])
     assert not endless.is_over
     assert ending(play(endless, SHUFFLE[3])) == (True, None, "repetition")
+
+
+def test_p11_the_ring_forgets_what_is_more_than_2048_moves_back():
+    rng = random.Random(11)
+    # One stone each: nothing can be captured, and there are only 480 positions.
+    position = load("x3/4/4/o3 o 0 -", variant="mini", capture_target=4, quiet_limit=0, repetition_limit=100)
+    recent = collections.deque(maxlen=2048)
+    for _ in range(3000):
+        here = tuple(position.text().split()[:2])
+        assert view(position, 0)[1]["repetition"] == recent.count(here)
+        recent.append(here)
+        position.push(rng.choice(position.legal_actions()))
+        position.clear_stack()
+    assert not position.is_over
 
 
 def test_p12_quiet_limit():
@@ -926,6 +941,8 @@ def test_smallest_rooms_between_armies():
 # -- counting ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("depth", "leaves"), [(0, 1), (1, 48), (2, 2_136), (3, 112_874), (4, 5_673_664)])
 def test_perft_of_the_box(depth, leaves):
+    if depth == 4 and numba.config.DISABLE_JIT:
+        pytest.skip("takes minutes as plain Python")
     assert perft("petteia", depth) == leaves
 
 
@@ -1004,6 +1021,8 @@ def check_text_and_view(position, scales):
     loaded = load(text, variant=position.variant, **position.ruleset.overrides)
     assert loaded.text() == text
     assert loaded.margin == position.margin
+    if position.options.repetition_limit > 0:  # the hash kept move by move is that of the position itself
+        assert loaded.rows[1][0] in position.rows[1]
     if position.reason not in ("repetition", "stalled", "max_turns"):  # what a text does not tell
         assert loaded.legal_actions() == position.legal_actions()
         assert (loaded.winner, loaded.reason) == (position.winner, position.reason)

@@ -563,6 +563,23 @@ def test_text_side_to_be_drawn() -> None:
             load(text, first_player="random")
 
 
+def test_text_fuzz_is_refused_or_kept() -> None:
+    chooser = random.Random(3)
+    kept = 0
+    for _ in range(3000):
+        text = chooser.choice([START, JUMP, BONUS, "6/2o3/6/6/o4x x 0 3 17 C4C3 F1F2 -"])
+        for _ in range(chooser.randint(1, 3)):
+            i = chooser.randrange(len(text))
+            text = text[:i] + chooser.choice("ox/123456 -ACF?b\u0663") + text[i + chooser.randint(0, 1) :]
+        try:
+            position = load(text)
+        except NotationError:
+            continue
+        kept += 1
+        assert position.text().split() == text.split()
+    assert 20 < kept < 2000
+
+
 # -- move notation -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("position", "spelling", "move"),
@@ -648,6 +665,14 @@ def test_view_bonus_repetition_and_turns() -> None:
     assert (view(position, 0)[1]["repetition"], view(position, 1)[1]["turns"]) == (1, 4)
     position.push("+C3")
     assert (view(position, 0)[1]["repetition"], view(position, 1)[1]["turns"]) == (0, 5)
+
+
+def test_view_while_a_bonus_is_owed_shows_no_repetition() -> None:
+    cycle = ("C3 -> C4", "F1 -> F2", "C4 -> C3", "F2 -> F1")
+    position = after(JUMP, *cycle, return_ban="off")
+    assert view(position, 0)[1]["repetition"] == 1
+    position.push("C3 -> E3 x D3")
+    assert (view(position, 0)[1]["bonus"], view(position, 0)[1]["repetition"]) == (1, 0)
 
 
 def test_board_text_and_status() -> None:

@@ -12,14 +12,14 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 from pettingzoo.utils.env import ParallelEnv
 
 from tradgames_env.encoding import PLANE_INDEX, Encoder
+from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.position import Position, generator_word
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
-RENDER_MODES = ("human", "ansi", "rgb_array")
 MaskIn = Literal["obs", "info", "both"]
 
 
-class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
+class TraditionalGameEnv(AECEnv[str, Any, Any]):
     """A traditional game for two players (four in team games) who take turns.
 
     Agents are ``player_0`` (natural) and ``player_1`` (black); with partners, ``player_2`` (natural) and ``player_3``
@@ -61,8 +61,9 @@ class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
         pad_to: tuple[int, int] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__()
-        check_arguments(render_mode, mask_in)
+        super().__init__()  # type: ignore[no-untyped-call]
+        if mask_in not in ("obs", "info", "both"):
+            raise ValueError(f"mask_in must be 'obs', 'info' or 'both', not {mask_in!r}")
         if max_cycles is not None and max_cycles < 1:
             raise ValueError(f"max_cycles must be at least 1 or None, not {max_cycles}")
         ruleset = load_ruleset(game, variant, **options)
@@ -77,7 +78,7 @@ class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
         self._mask_in = mask_in
         self._encoder = Encoder(ruleset, pad_to)
         self._position = Position.from_ruleset(ruleset)
-        self._window: Any = None
+        self._screen = Screen(render_mode)
         self.possible_agents = [f"player_{seat}" for seat in range(ruleset.num_seats)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         space = observation_space(self._encoder, mask_in)
@@ -118,6 +119,7 @@ class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
 
     def _start(self, text: str | None, seed: int | None) -> None:
         self._position.restart(text, seed=seed)
+        self._screen.forget_move()
         self.agents = list(self.possible_agents)
         self.num_moves = 0
         self._last_move: str | None = None
@@ -140,6 +142,7 @@ class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
             return
         chosen = self._position.parse(_refuse_none(action, agent))
         self._last_move = self._position.notation(chosen)
+        self._screen.before_move(self._position)
         self._position.push_legal(chosen)
         self._position.clear_stack()  # nobody can take a move back here, and copies of the environment stay small
         self.num_moves += 1
@@ -198,25 +201,11 @@ class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
 
     def render(self) -> Any:
         """The board as the render mode asks: text, a (H, W, 3) uint8 array, or None after drawing the window."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() was called but no render_mode was given, e.g. render_mode='ansi'")
-            return None
-        if self.render_mode == "ansi":
-            return str(self._position)
-        from tradgames_env import rendering  # imported late: drawing libraries are slow to load
-
-        if self.render_mode == "rgb_array":
-            return rendering.image(self._position)
-        if self._window is None:
-            self._window = rendering.Window()
-        self._window.show(self._position)
-        return None
+        return self._screen.show(self._position)
 
     def close(self) -> None:
         """Close the window, if one is open."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        self._screen.close()
 
     # -- beyond PettingZoo -----------------------------------------------------------------------------------------
 
@@ -238,9 +227,8 @@ class TraditionalGameEnv(AECEnv):  # type: ignore[misc]
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the window."""
+        """Everything but what is loaded by name."""
         values = self.__dict__.copy()
-        values["_window"] = None
         ruleset = self.ruleset
         values["_encoder"] = (ruleset.game, ruleset.variant, ruleset.overrides, self._encoder.shape[1:])
         return values
@@ -281,14 +269,6 @@ def observation_space(encoder: Encoder, mask_in: MaskIn) -> gymnasium.Space[Any]
         return image_space(encoder)
     mask = gymnasium.spaces.Box(0, 1, (encoder.ruleset.num_actions,), np.int8)
     return gymnasium.spaces.Dict({"observation": image_space(encoder), "action_mask": mask})
-
-
-def check_arguments(render_mode: str | None, mask_in: str) -> None:
-    """Refuse a render mode or a mask place that does not exist."""
-    if render_mode is not None and render_mode not in RENDER_MODES:
-        raise ValueError(f"render_mode must be None or one of {', '.join(RENDER_MODES)}, not {render_mode!r}")
-    if mask_in not in ("obs", "info", "both"):
-        raise ValueError(f"mask_in must be 'obs', 'info' or 'both', not {mask_in!r}")
 
 
 def reset_position(options: dict[str, Any] | None) -> str | None:

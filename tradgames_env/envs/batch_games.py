@@ -171,16 +171,16 @@ class BatchGames:
         kernels, ruleset = self.ruleset.kernels, self.ruleset
 
         def play(begin: int, end: int) -> int:
-            count: int = random_range(
+            count = random_range(
                 kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
                 self.states, self.histories, self._dice, ruleset.num_actions, moves, begin, end,
             )  # fmt: skip
-            return count
+            return int(count)
 
         self._restart_ended()
         finished = sum(self._on_all_cores(play))
         self._advance(np.full(self.num_games, REFRESH))
-        return finished
+        return int(finished)
 
     def position(self, index: int, *, seed: Seed = None) -> Position:
         """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw."""

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from tradgames_env.agents import load_agent
 from tradgames_env.encoding import Encoder
-from tradgames_env.envs.aec import check_arguments, image_space, observation_space, reset_position
+from tradgames_env.envs.aec import image_space, observation_space, reset_position
+from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.position import Position
 from tradgames_env.rules.errors import IllegalMoveError
 from tradgames_env.rules.ruleset import load_ruleset
@@ -43,6 +44,8 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
         OptionError: no such variant or option, or a value the game refuses.
     """
 
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 2}  # noqa: RUF012 - Gymnasium's name
+
     def __init__(
         self,
         game: str,
@@ -55,16 +58,14 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
         pad_to: tuple[int, int] | None = None,
         **options: Any,
     ) -> None:
-        check_arguments(render_mode, "obs")
         self._position = Position.from_ruleset(two_sided_ruleset(game, variant, options))
-        self.metadata = {"render_modes": ["human", "ansi", "rgb_array"], "render_fps": 2}
         self.render_mode = render_mode
         self.opponent = load_agent(opponent)
         self._seat_choice = check_seat(seat)
         self.seat = 0
         self._flatten = flatten
         self._encoder = Encoder(self._position.ruleset, pad_to)
-        self._window: Any = None
+        self._screen = Screen(render_mode)
         self._moves: list[str] = []
         self._illegal = False
         self.observation_space = learner_space(self._encoder, flatten)
@@ -87,6 +88,7 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
         self.seat = int(self.np_random.integers(2)) if seat == "random" else int(seat)
         self._position.restart(text, seed=self._fresh_seed())
         self.opponent.seed(self._fresh_seed())
+        self._screen.forget_move()
         self._moves, self._illegal = [], False
         self._let_opponent_move()
         if text is not None and self._position.is_over:
@@ -125,25 +127,11 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
 
     def render(self) -> Any:
         """The board as text, as a (H, W, 3) uint8 array, or drawn in a window."""
-        if self.render_mode == "ansi":
-            return str(self._position)
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() was called but no render_mode was given, e.g. render_mode='ansi'")
-            return None
-        from tradgames_env import rendering  # imported late: drawing libraries are slow to load
-
-        if self.render_mode == "rgb_array":
-            return rendering.image(self._position)
-        if self._window is None:
-            self._window = rendering.Window()
-        self._window.show(self._position)
-        return None
+        return self._screen.show(self._position)
 
     def close(self) -> None:
         """Close the window, if one is open."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        self._screen.close()
 
     @property
     def position(self) -> Position:
@@ -157,7 +145,9 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
 
     def _play(self, action: int) -> None:
         self._moves.append(self._position.notation(action))
-        self._position.push(action)
+        self._screen.before_move(self._position)
+        self._position.push_legal(action)
+        self._position.clear_stack()
 
     def _mask(self) -> NDArray[np.int8]:
         if self._illegal or self._position.is_over:

@@ -52,7 +52,7 @@ _STATES, _HISTORIES = int16[:, ::1], uint64[:, ::1]
 def seed_generators(seed: int | Sequence[int] | np.random.SeedSequence, count: int) -> NDArray[np.uint64]:
     """(count,) uint64 generator words, a function of the seed alone; the first ones do not depend on ``count``."""
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    return sequence.generate_state(count, np.uint64)
+    return np.asarray(sequence.generate_state(count, np.uint64), np.uint64)
 
 
 def odds_table(kinds: Sequence[ChanceKind]) -> NDArray[np.float64]:
@@ -65,7 +65,7 @@ def odds_table(kinds: Sequence[ChanceKind]) -> NDArray[np.float64]:
 
 
 @njit(uint64(_RNG), cache=True, nogil=True)
-def next_random(rng: NDArray[np.uint64]) -> np.uint64:
+def next_random(rng):  # type: ignore[no-untyped-def]
     """Next 64 random bits of the one-word generator ``rng`` (1,): splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
     rng[0] = rng[0] + _GOLDEN
     word = rng[0]
@@ -75,19 +75,19 @@ def next_random(rng: NDArray[np.uint64]) -> np.uint64:
 
 
 @njit(int64(_RNG, int64), cache=True, nogil=True)
-def random_below(rng: NDArray[np.uint64], bound: int) -> int:
+def random_below(rng, bound):  # type: ignore[no-untyped-def]
     """A uniform integer in [0, bound), 0 < bound < 2**32, by multiplication of the upper half word."""
     return np.int64(((next_random(rng) >> _32) * np.uint64(bound)) >> _32)
 
 
 @njit(float64(_RNG), cache=True, nogil=True)
-def random_unit(rng: NDArray[np.uint64]) -> float:
+def random_unit(rng):  # type: ignore[no-untyped-def]
     """A uniform float64 in [0, 1) of 53 bits."""
     return np.float64(next_random(rng) >> _11) * 1.1102230246251565e-16
 
 
 @njit(int64(_ODDS, int64, _RNG), cache=True, nogil=True)
-def draw_outcome(odds: NDArray[np.float64], kind: int, rng: NDArray[np.uint64]) -> int:
+def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     """Index of a random outcome of throw ``kind`` (1-based, as in ``state[CHANCE]``)."""
     unit = random_unit(rng)
     index = 0

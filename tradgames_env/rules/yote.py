@@ -206,7 +206,7 @@ _SATURATED = 32_767
 _RING_SIZE = 2_048
 _PLANE_SHIFT = 20
 
-_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
 _16, _29, _32, _48, _58 = (np.uint64(n) for n in (16, 29, 32, 48, 58))
 _LOW_16, _LOW_32 = np.uint64(0xFFFF), np.uint64(0xFFFF_FFFF)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -249,24 +249,29 @@ def _put_mask(values: list[int], slot: int, squares: list[int] | range) -> None:
 
 
 # -- kernel helpers ------------------------------------------------------------------------------------------------
-@njit(uint64(_S, int64), cache=True, nogil=True)
+@njit(uint64(int64), cache=True, nogil=True)
+def _board_slot(colour):  # type: ignore[no-untyped-def]
+    return np.uint64(_BOARD + _BOARD_CELLS * colour)
+
+
+@njit(uint64(_S, uint64), cache=True, nogil=True)
 def _get_bits(state, slot):  # type: ignore[no-untyped-def]
-    """The 64 bits kept in four cells from ``slot`` on (numba merges this into one load)."""
+    """The 64 bits kept in four cells from ``slot`` on; the unsigned index lets the compiler load them at once."""
     return (
         (np.uint64(np.int64(state[slot])) & _LOW_16)
-        | (np.uint64(np.int64(state[slot + 1])) & _LOW_16) << _16
-        | (np.uint64(np.int64(state[slot + 2])) & _LOW_16) << _32
-        | (np.uint64(np.int64(state[slot + 3])) & _LOW_16) << _48
+        | (np.uint64(np.int64(state[slot + _ONE])) & _LOW_16) << _16
+        | (np.uint64(np.int64(state[slot + _TWO])) & _LOW_16) << _32
+        | (np.uint64(np.int64(state[slot + _THREE])) & _LOW_16) << _48
     )
 
 
-@njit(types.void(_S, int64, uint64), cache=True, nogil=True)
+@njit(types.void(_S, uint64, uint64), cache=True, nogil=True)
 def _set_bits(state, slot, bits):  # type: ignore[no-untyped-def]
     """Keep 64 bits in four cells from ``slot`` on."""
     state[slot] = np.int16(bits & _LOW_16)
-    state[slot + 1] = np.int16(bits >> _16 & _LOW_16)
-    state[slot + 2] = np.int16(bits >> _32 & _LOW_16)
-    state[slot + 3] = np.int16(bits >> _48)
+    state[slot + _ONE] = np.int16(bits >> _16 & _LOW_16)
+    state[slot + _TWO] = np.int16(bits >> _32 & _LOW_16)
+    state[slot + _THREE] = np.int16(bits >> _48)
 
 
 @njit(uint64(_P, int64), cache=True, nogil=True)
@@ -305,8 +310,8 @@ def _can_act(params, state):  # type: ignore[no-untyped-def]
     mover = np.int64(state[MOVER])
     if state[_RESERVE + mover] > 0:
         return True
-    own = _get_bits(state, _BOARD + _BOARD_CELLS * mover)
-    enemy = _get_bits(state, _BOARD + _BOARD_CELLS * (1 - mover))
+    own = _get_bits(state, _board_slot(mover))
+    enemy = _get_bits(state, _board_slot(1 - mover))
     empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
     ban = np.int64(state[_BAN + mover])
     forward = _movable(params, own, enemy, empty, ban, _FORWARD)
@@ -338,8 +343,8 @@ def _position_key(state):  # type: ignore[no-untyped-def]
     """Hash of what Y8 compares: board, reserves, bans, side to move."""
     rest = np.int64(state[MOVER]) | np.int64(state[_RESERVE]) << 1 | np.int64(state[_RESERVE + 1]) << 8
     rest |= np.int64(state[_BAN]) << 16 | np.int64(state[_BAN + 1]) << 32
-    key = _mix(_get_bits(state, _BOARD) + _KEY_SEED)
-    key = _mix(key ^ _get_bits(state, _BOARD + _BOARD_CELLS))
+    key = _mix(_get_bits(state, _board_slot(0)) + _KEY_SEED)
+    key = _mix(key ^ _get_bits(state, _board_slot(1)))
     return _mix(key ^ np.uint64(rest))
 
 
@@ -398,7 +403,6 @@ def _pass_turn(params, state, history):  # type: ignore[no-untyped-def]
     state[SEAT] = other
     if state[TURNS] < _SATURATED:
         state[TURNS] += 1
-    state[_REPEATS] = 0
     _record(state, history)
     _judge(params, state)
 
@@ -408,6 +412,7 @@ def _restart_clocks(state):  # type: ignore[no-untyped-def]
     """A placement or capture: no earlier position can come back, and the quiet steps start anew (Y8)."""
     state[_QUIET_STEPS] = 0
     state[_RECORDED] = 0
+    state[_REPEATS] = 0
 
 
 @njit(types.void(_S, int64), cache=True, nogil=True)
@@ -420,7 +425,7 @@ def _count_capture(state, loser):  # type: ignore[no-untyped-def]
 def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
     """Remove the piece of colour ``loser`` on ``square`` with the ban that hung on it; return what is left on board."""
     enemy &= ~(_ONE << np.uint64(square))
-    _set_bits(state, _BOARD + _BOARD_CELLS * loser, enemy)
+    _set_bits(state, _board_slot(loser), enemy)
     if state[_BAN + loser] - 1 >> 2 == square:
         state[_BAN + loser] = 0
     _count_capture(state, loser)
@@ -429,7 +434,7 @@ def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
 
 @njit(types.void(_S, int64, int64), cache=True, nogil=True)
 def _place(state, mover, square):  # type: ignore[no-untyped-def]
-    slot = _BOARD + _BOARD_CELLS * mover
+    slot = _board_slot(mover)
     _set_bits(state, slot, _get_bits(state, slot) | _ONE << np.uint64(square))
     state[_RESERVE + mover] -= 1
     state[_BAN + mover] = 0
@@ -441,9 +446,9 @@ def _move(params, state, mover, square, direction):  # type: ignore[no-untyped-d
     """Step or jump in ``direction``; the bonus is owed afterwards if enemies stay on the board (Y2, Y3, Y5)."""
     delta = np.int64(params[_DELTAS + direction])
     target = square + delta
-    own_slot = _BOARD + _BOARD_CELLS * mover
+    own_slot = _board_slot(mover)
     own = _get_bits(state, own_slot)
-    enemy = _get_bits(state, _BOARD + _BOARD_CELLS * (1 - mover))
+    enemy = _get_bits(state, _board_slot(1 - mover))
     if enemy >> np.uint64(target) & _ONE == _ZERO:
         _set_bits(state, own_slot, own ^ (_ONE << np.uint64(square) | _ONE << np.uint64(target)))
         state[_BAN + mover] = 1 + 4 * target + (direction ^ 1) if params[_BANS_RETURN] else 0
@@ -504,10 +509,10 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     squares = np.int64(params[_SQUARES])
     mover = np.int64(state[MOVER])
     table = _BIT_TABLE + 64 * mover
-    enemy = _get_bits(state, _BOARD + _BOARD_CELLS * (1 - mover))
+    enemy = _get_bits(state, _board_slot(1 - mover))
     if state[_OWES_BONUS] != 0:
         return _list_bits(params, enemy, table, _BONUS_PLANE * squares, out_actions, 0)
-    own = _get_bits(state, _BOARD + _BOARD_CELLS * mover)
+    own = _get_bits(state, _board_slot(mover))
     empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
     ban = np.int64(state[_BAN + mover])
     count = np.int64(0)
@@ -535,7 +540,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
         square = squares - 1 - square
     if plane == _BONUS_PLANE:
         state[_OWES_BONUS] = 0
-        _take(state, _get_bits(state, _BOARD + _BOARD_CELLS * (1 - mover)), 1 - mover, square)
+        _take(state, _get_bits(state, _board_slot(1 - mover)), 1 - mover, square)
     elif plane == _PLACE:
         _place(state, mover, square)
     else:
@@ -559,8 +564,8 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     """The position as ``seat`` sees it: pieces, bans, reserves, captures, clocks and the bonus owed."""
     squares = np.int64(params[_SQUARES])
     colour = seat & 1
-    own = _get_bits(state, _BOARD + _BOARD_CELLS * colour)
-    enemy = _get_bits(state, _BOARD + _BOARD_CELLS * (1 - colour))
+    own = _get_bits(state, _board_slot(colour))
+    enemy = _get_bits(state, _board_slot(1 - colour))
     for square in range(squares):
         site = squares - 1 - square if colour == 1 else square
         out_sites[OWN, site] = np.int64(own >> np.uint64(square) & _ONE)
@@ -679,7 +684,7 @@ def _turn_text(state: State) -> str:
 
 def _boards(state: State) -> tuple[int, int]:
     """Bits of natural's and of black's pieces."""
-    return int(_get_bits(state, _BOARD)), int(_get_bits(state, _BOARD + _BOARD_CELLS))
+    return int(_get_bits(state, _board_slot(0))), int(_get_bits(state, _board_slot(1)))
 
 
 def _square_name(options: YoteOptions, square: int) -> str:
@@ -760,7 +765,7 @@ def _parse_board(options: YoteOptions, text: str) -> tuple[list[int], list[int]]
 
 def _put_pieces(options: YoteOptions, state: State, colour: int, squares: list[int], reserve: str) -> None:
     side = ("natural", "black")[colour]
-    _set_bits(state, _BOARD + _BOARD_CELLS * colour, np.uint64(sum(1 << square for square in squares)))
+    _set_bits(state, _board_slot(colour), np.uint64(sum(1 << square for square in squares)))
     state[_RESERVE + colour] = _parse_count(reserve, f"{side}'s reserve", options.pieces)
     state[_ALIVE + colour] = len(squares) + state[_RESERVE + colour]
     if state[_ALIVE + colour] > options.pieces:
