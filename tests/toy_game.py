@@ -181,9 +181,7 @@ def parse_action(options: SprintOptions, state: State, text: str) -> int:
 
 
 def site_pieces(options: SprintOptions, state: State) -> list[str]:
-    return [
-        ("o" if state[PLACE] == s else "") + ("x" if state[PLACE + 1] == s else "") for s in range(options.length)
-    ]
+    return [("o" if state[PLACE] == s else "") + ("x" if state[PLACE + 1] == s else "") for s in range(options.length)]
 
 
 RULES = GameRules(

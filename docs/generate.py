@@ -1,0 +1,155 @@
+"""Writes the generated pages: ``docs/encoding.md``, ``docs/games/<game>.md`` and the pictures in ``docs/images``.
+
+``python docs/generate.py`` writes them, ``--check`` says which are out of date and exits 1.
+"""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pathlib
+import random
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import tradgames_env as tg
+from tradgames_env import rendering
+from tradgames_env.encoding import ENCODER_VERSION, PLANES, Encoder
+from tradgames_env.registration import gymnasium_id
+from tradgames_env.rules.contract import GameRules
+from tradgames_env.rules.registry import load_rules
+from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+
+FOLDER = pathlib.Path(__file__).parent
+Row = tuple[str, ...]
+NOTE = "<!-- written by docs/generate.py; do not edit -->\n"
+# A position in the middle of each game makes a better picture than the start.
+PICTURE_PLIES = {"petteia": 24, "puluc": 24, "yote": 26, "yut_nori": 22}
+
+
+def table(head: Row, rows: Sequence[Row]) -> str:
+    """A Markdown table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def option_docs(options: type) -> dict[str, str]:
+    """The string literal after each field of an options dataclass."""
+    body = ast.parse(inspect.getsource(options)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    docs = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+            docs[field.target.id] = str(ast.literal_eval(text.value))
+    return docs
+
+
+def changes(rules: GameRules, variant: str) -> str:
+    """What a variant changes of the defaults, as code."""
+    options = rules.variants[variant]
+    plain = type(options)()
+    fields = [field.name for field in dataclasses.fields(options)]
+    changed = [f"{f}={getattr(options, f)!r}" for f in fields if getattr(options, f) != getattr(plain, f)]
+    return f"`{', '.join(changed)}`" if changed else "the defaults"
+
+
+def plane_rows(ruleset: Ruleset) -> list[Row]:
+    """Each plane a ruleset uses, with its channel and largest value."""
+    scales = ruleset.rules.feature_scales(ruleset.options)
+    rows: list[Row] = []
+    for channel, plane in enumerate(PLANES):
+        if plane.name in scales or plane.name == "playable":
+            largest = "" if plane.name.startswith("throw_") else f"{scales.get(plane.name, 1):g}"
+            rows.append((str(channel), f"`{plane.name}`", plane.kind, plane.meaning, largest))
+    return rows
+
+
+def encoding_page() -> str:
+    """The table of planes and which game uses which."""
+    variants = {game: [load_ruleset(game, variant) for variant in tg.variants(game)] for game in tg.games()}
+    used = {
+        game: set().union(*(ruleset.rules.feature_scales(ruleset.options) for ruleset in rulesets)) | {"playable"}
+        for game, rulesets in variants.items()
+    }
+    rows: list[Row] = []
+    for channel, plane in enumerate(PLANES):
+        marks = ["x" if plane.name in used[game] else "" for game in tg.games()]
+        rows.append((str(channel), f"`{plane.name}`", plane.kind, plane.meaning, plane.scale, *marks))
+    titles = tuple(load_rules(game).title for game in tg.games())
+    return (
+        f"{NOTE}# The state encoder\n\n"
+        f"Encoder version {ENCODER_VERSION}. An observation is float32 `({len(PLANES)}, H, W)`: channel first, in\n"
+        "[-1, 1] (only `balance` is ever negative). The channels mean the same in every game; with `pad_to=(H, W)`\n"
+        "all games have one shape and one network can read them all. Site planes hold one number for each site, in\n"
+        "the frame of the seat that looks; scalar planes hold one number everywhere. Each game's own page lists the\n"
+        "planes it uses with their largest values.\n\n"
+        + table(("channel", "name", "kind", "meaning", "scale", *titles), rows)
+    )
+
+
+def game_page(game: str) -> str:
+    """Rules, variants, options, actions, endings and planes of one game."""
+    rules, ruleset = load_rules(game), load_ruleset(game)
+    docs = option_docs(type(ruleset.options))
+    variants = [(f"`{name}`", rules.variant_notes[name], changes(rules, name)) for name in rules.variants]
+    options = [(f"`{f.name}`", f"`{f.default!r}`", docs[f.name]) for f in dataclasses.fields(ruleset.options)]
+    sizes = [
+        (
+            f"`{name}`",
+            str(Encoder(load_ruleset(game, name)).shape),
+            str(load_ruleset(game, name).num_actions),
+            str(load_ruleset(game, name).num_seats),
+        )
+        for name in rules.variants
+    ]
+    module: Any = importlib.import_module(f"tradgames_env.rules.{game}")
+    return (
+        f"{NOTE}# {rules.title}\n\n"
+        f"![{rules.title}](../images/{game}.svg)\n\n"
+        f"`tg.env({game!r})` for PettingZoo, `gymnasium.make({gymnasium_id(game)!r})` for Gymnasium,\n"
+        f"`tg.Position({game!r})` in plain Python. Rules version {rules.version}. Source: {rules.source}.\n\n"
+        f"## Variants\n\n{table(('variant', 'what it is', 'options changed'), variants)}\n"
+        f"{table(('variant', 'observation', 'actions', 'agents'), sizes)}\n"
+        f"## Options\n\n{table(('option', 'default', 'meaning'), options)}\n"
+        f"## Endings\n\n`reason` is one of {', '.join(f'`{reason}`' for reason in rules.reasons[1:])}.\n\n"
+        f"## Observation (variant `box`)\n\n"
+        f"{table(('channel', 'plane', 'kind', 'meaning', 'largest value'), plane_rows(ruleset))}\n"
+        f"## Rules and decisions\n\n```text\n{(module.__doc__ or '').strip()}\n```\n"
+    )
+
+
+def picture(game: str) -> str:
+    """SVG of a position from a random game."""
+    choose, position = random.Random(1), tg.Position(game, seed=3)
+    before = position.copy()
+    for _ in range(PICTURE_PLIES.get(game, 10)):
+        before = position.copy()
+        position.push(choose.choice(position.legal_actions()))
+    return rendering.svg(position, last_move=rendering.changed_sites(before, position))
+
+
+def pages() -> dict[pathlib.Path, str]:
+    """Every generated file with its content."""
+    made = {FOLDER / "encoding.md": encoding_page()}
+    for game in tg.games():
+        made[FOLDER / "games" / f"{game}.md"] = game_page(game)
+        made[FOLDER / "images" / f"{game}.svg"] = picture(game)
+    return made
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with ``--check`` compare them with what is there."""
+    made = pages()
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    if arguments == ["--check"]:
+        sys.stderr.writelines(f"out of date: {path}; run python docs/generate.py\n" for path in stale)
+        return 1 if stale else 0
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
