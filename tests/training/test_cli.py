@@ -1,0 +1,411 @@
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import tradgames_env as tg
+from tradgames_env.position import Position, perft
+from training import bench, match
+from training.cli import main
+from training.perft import split_counts
+
+Captured = pytest.CaptureFixture[str]
+
+
+def mistake(capsys: Captured, *arguments: str) -> str:
+    """The one line that a user's mistake gives."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("tradgames: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def said(capsys: Captured, *arguments: str) -> str:
+    """Standard output of a command that succeeds."""
+    code = main(arguments)
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    return out
+
+
+# -- the frame ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "play", "perft", "bench", "render"])
+def test_help_shows_an_example_of_the_command(capsys: Captured, command: str) -> None:
+    assert f"tradgames {command} " in said(capsys, command, "--help").partition("For example:")[2]
+
+
+def test_help_lists_every_command(capsys: Captured) -> None:
+    text = said(capsys, "--help")
+    for command in ("train", "evaluate", "play", "perft", "bench", "render"):
+        assert f"• {command}" in text
+
+
+def test_version(capsys: Captured) -> None:
+    from tradgames_env.version import __version__
+
+    assert said(capsys, "--version") == f"tradgames {__version__}\n"
+
+
+def test_wrong_command_lines_are_told_in_one_line(capsys: Captured) -> None:
+    assert "Expected one of" in mistake(capsys)
+    assert "prft" in mistake(capsys, "prft")
+    assert "--depth" in mistake(capsys, "perft", "petteia")
+    assert "--depth" in mistake(capsys, "perft", "petteia", "--depth", "many")
+    assert "--dept" in mistake(capsys, "perft", "petteia", "--dept", "3")
+
+
+def test_it_runs_as_a_module_and_imports_no_torch() -> None:
+    script = (
+        "import sys; from training.cli import main\n"
+        "code = main(['perft', 'petteia', '--depth', '2']) + main(['render', 'puluc'])\n"
+        "print([name for name in ('torch', 'matplotlib', 'pydantic', 'PIL') if name in sys.modules], code)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.endswith("[] 0\n")
+    module = [sys.executable, "-m", "training.cli", "perft", "petteia", "--depth", "x"]
+    result = subprocess.run(module, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+
+
+# -- perft ---------------------------------------------------------------------------------------------------------
+
+
+def test_perft_counts(capsys: Captured) -> None:
+    assert "petteia/box, depth 3: 112,874 positions" in said(capsys, "perft", "petteia", "--depth", "3")
+
+
+def test_perft_takes_variant_options_and_text(capsys: Captured) -> None:
+    out = said(capsys, "perft", "puluc", "--depth", "1", "--text", "-/-/o/-/-/-/-/-/- 4 5 0 0 o 3")
+    assert "depth 1: 2 positions" in out
+    stuck = ("--text", "-/-/o/-/-/-/-/-/- 4 5 0 0 o 3", "--option", "pass_rule=stuck")
+    assert "puluc/box+pass_rule=stuck, depth 1: 1 positions" in said(capsys, "perft", "puluc", "--depth", "1", *stuck)
+    assert "petteia/fr6" in said(capsys, "perft", "petteia", "--depth", "1", "--variant", "fr6")
+
+
+def test_perft_splits_by_first_moves(capsys: Captured) -> None:
+    bonus = "x5/6/2ox2/6/5x o 5 4 0 - - -"
+    out = said(capsys, "perft", "yote", "--depth", "2", "--split", "--text", bonus)
+    assert "             2  C3 -> E3 x D3" in out
+
+
+def test_perft_json(capsys: Captured) -> None:
+    data = json.loads(said(capsys, "perft", "puluc", "--depth", "1", "--json", "--split", "--option", "stick_p=0.5"))
+    assert (data["game"], data["depth"], data["count"]) == ("puluc", 1, 5)
+    assert data["split"]["3: enter -> 3"] == 1
+
+
+def test_split_sums_to_the_count(game: str, variant: str) -> None:
+    for depth in (1, 2):
+        position = Position(game, variant, chance="explicit")
+        before = position.text()
+        assert sum(split_counts(position, depth).values()) == perft(game, depth, variant)
+        assert position.text() == before
+
+
+def test_perft_mistakes(capsys: Captured) -> None:
+    assert "there is no game 'chess'; known: petteia" in mistake(capsys, "perft", "chess", "--depth", "1")
+    assert "depth must be 0 or more" in mistake(capsys, "perft", "petteia", "--depth", "-1")
+    assert "to be split" in mistake(capsys, "perft", "petteia", "--depth", "0", "--split")
+    assert "no variant 'bx'; did you mean 'box'" in mistake(
+        capsys, "perft", "petteia", "--depth", "1", "--variant", "bx"
+    )
+    assert "position" in mistake(capsys, "perft", "petteia", "--depth", "1", "--text", "nonsense")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("quiet_limi=3", "no option 'quiet_limi'; did you mean 'quiet_limit'"),
+        ("quiet_limit=soon", "'quiet_limit' takes an integer, not 'soon'"),
+        ("forced_capture=perhaps", "'forced_capture' is true or false, not 'perhaps'"),
+        ("quiet_limit", "--option takes NAME=VALUE, not 'quiet_limit'"),
+        ("=3", "--option takes NAME=VALUE, not '=3'"),
+        ("rows=1", "option 'rows'"),
+    ],
+)
+def test_wrong_rule_options(capsys: Captured, option: str, message: str) -> None:
+    assert message in mistake(capsys, "perft", "petteia", "--depth", "1", "--option", option)
+
+
+# -- render --------------------------------------------------------------------------------------------------------
+
+
+def test_render_prints_the_board(capsys: Captured) -> None:
+    assert said(capsys, "render", "petteia") == f"{Position('petteia')}\n"
+
+
+def test_render_plays_moves_first(capsys: Captured) -> None:
+    text = "5xxx/8/8/8/8/1o6/o7/x6o o 0 -"
+    arguments = ("render", "petteia", "--text", text, "--option", "corner_capture=true", "--moves")
+    position = Position.from_text("petteia", text, corner_capture=True)
+    for move in ("B3 -> B1 x A1", "H8 -> H7"):
+        position.push(move)
+    assert said(capsys, *arguments, "B3 -> B1 x A1, H8 -> H7") == f"{position}\n"
+    assert said(capsys, *arguments, "b3b1;h8h7;") == f"{position}\n"
+
+
+def test_render_leaves_a_throw_that_is_due(capsys: Captured) -> None:
+    assert said(capsys, "render", "puluc") == f"{Position('puluc', chance='explicit')}\n"
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("txt", b" ")])
+def test_render_writes_pictures(capsys: Captured, tmp_path: pathlib.Path, suffix: str, start: bytes) -> None:
+    path = tmp_path / f"board.{suffix}"
+    assert said(capsys, "render", "petteia", "-o", str(path), "--size", "200") == ""
+    assert path.read_bytes().startswith(start)
+
+
+def test_render_mistakes(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    assert "must end in .svg" in mistake(capsys, "render", "petteia", "-o", str(tmp_path / "board.gif"))
+    assert "No such file or directory" in mistake(capsys, "render", "petteia", "-o", str(tmp_path / "no" / "b.svg"))
+    assert "not legal" in mistake(capsys, "render", "petteia", "--moves", "A1 -> A2, A1 -> A3")
+    assert "size" in mistake(capsys, "render", "petteia", "-o", str(tmp_path / "b.svg"), "--size", "1")
+
+
+# -- evaluate ------------------------------------------------------------------------------------------------------
+
+GREEDY = ("evaluate", "greedy", "--against", "random", "--game", "puluc", "--variant", "mini", "--games", "6")
+
+
+def test_evaluate_prints_tables(capsys: Captured) -> None:
+    out = said(capsys, *GREEDY)
+    assert "greedy – random" in out
+    assert "random = 0" in out
+
+
+def test_evaluate_writes_json_and_a_report(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    result, folder = tmp_path / "new" / "result.json", tmp_path / "report"
+    said(capsys, *GREEDY, "--json", str(result), "--report", str(folder), "--seed", "3")
+    data = json.loads(result.read_text())
+    assert (data["game"], data["variant"], data["seed"], data["games"]) == ("puluc", "mini", 3, 6)
+    assert data["provenance"]["command"].startswith("tradgames evaluate greedy --against random")
+    assert data["matches"][0]["games"] == 6
+    assert "greedy at Puluc" in (folder / "index.html").read_text()
+
+
+def test_evaluate_json_to_standard_output_is_all_there_is(capsys: Captured) -> None:
+    data = json.loads(said(capsys, *GREEDY, "--json", "-"))
+    assert [rating["name"] for rating in data["ratings"]].count("greedy") == 1
+
+
+def test_evaluate_is_repeatable(capsys: Captured) -> None:
+    one, other = (json.loads(said(capsys, *GREEDY, "--json", "-"))["matches"][0]["pair_scores"] for _ in range(2))
+    assert one == other
+
+
+def test_evaluate_mistakes(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert "which game?" in mistake(capsys, "evaluate", "greedy", "--against", "random")
+    assert "did you mean 'greedy'" in mistake(capsys, "evaluate", "greddy", "--against", "random", "--game", "puluc")
+    assert "even number" in mistake(capsys, *GREEDY[:-1], "7")
+    assert "named twice" in mistake(capsys, *GREEDY[:3], "random", "random", *GREEDY[4:])
+    assert "anchor 'mcts'" in mistake(capsys, *GREEDY, "--anchor", "mcts")
+    assert "without dice" in mistake(capsys, "evaluate", "alphabeta:1", *GREEDY[2:])
+    assert "does not exist" in mistake(capsys, "evaluate", "runs/none", *GREEDY[2:])
+    assert "--record needs the folder of a checkpoint" in mistake(capsys, *GREEDY, "--record")
+    assert "holds no metrics" in mistake(capsys, *GREEDY, "--run-dir", str(tmp_path))
+    assert "File exists" in mistake(capsys, *GREEDY, "--report", str(file))
+    assert "file" in mistake(capsys, *GREEDY, "--json", str(file / "result.json"))
+    assert "--against" in mistake(capsys, "evaluate", "greedy", "--game", "puluc")
+
+
+def test_evaluate_interrupted_reports_what_was_played(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = iter(range(10_000))
+    play_round = match._Match.play_round
+
+    def interrupted(self: Any) -> bool:
+        if next(rounds) == 60:
+            raise KeyboardInterrupt
+        return play_round(self)
+
+    monkeypatch.setattr(match._Match, "play_round", interrupted)
+    assert main([*GREEDY[:-1], "400", "--lockstep", "4"]) == 1
+    out = capsys.readouterr().out
+    assert "Stopped early" in out
+    assert "greedy – random" in out
+
+
+def test_an_agent_that_fails_is_a_failure(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cheat(self: Any, move: str, name: str) -> int:
+        raise match.AgentError(f"{name} played an illegal move")
+
+    monkeypatch.setattr(match._Game, "read", cheat)
+    assert main(GREEDY) == 1
+    assert capsys.readouterr().err == "tradgames: greedy played an illegal move\n"
+
+
+# -- play ----------------------------------------------------------------------------------------------------------
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    waiting = iter(lines)
+
+    def ask(prompt: str) -> str:
+        try:
+            return next(waiting)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", ask)
+
+
+def test_play_and_leave(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, "A1 -> A2", "text", "quit")
+    out = said(capsys, "play", "petteia", "--variant", "mini", "--opponent", "random", "--seed", "1")
+    assert "random plays " in out
+    assert " o 2 -" in out
+
+
+def test_play_as_black_from_a_position(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch)
+    text = "6/6/2ox2/6/6 o 2 0 0 - - -"
+    out = said(capsys, "play", "yote", "--opponent", "greedy", "--side", "black", "--text", text)
+    assert "greedy plays C3 -> E3 x D3" in out
+    assert "natural wins (captures)." in out
+    assert "Left the game." in out
+
+
+def test_play_beside_a_person_with_hints(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(monkeypatch, "hint", "1", "1")
+    out = said(capsys, "play", "puluc", "--opponent", "human", "--hint", "greedy", "--seed", "2")
+    assert "greedy would play " in out
+    assert out.count(" plays ") == 0
+
+
+def test_play_is_repeatable_by_its_seed(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = []
+    for _ in range(2):
+        answer(monkeypatch, *["1"] * 8)
+        outputs.append(said(capsys, "play", "yut_nori", "--opponent", "random", "--seed", "4", "--side", "random"))
+    assert outputs[0] == outputs[1]
+
+
+def test_play_mistakes(capsys: Captured) -> None:
+    assert "which game?" in mistake(capsys, "play")
+    assert "no agent 'humn'" in mistake(capsys, "play", "petteia", "--opponent", "humn")
+    assert "--side" in mistake(capsys, "play", "petteia", "--side", "white")
+    assert "no agent 'wise'" in mistake(capsys, "play", "petteia", "--hint", "wise")
+
+
+# -- bench ---------------------------------------------------------------------------------------------------------
+
+
+def test_bench_measures_every_task_with_its_ratio(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "speed.json"
+    out = said(capsys, "bench", "puluc", "--seconds", "0.01", "--repetitions", "1", "--json", str(path))
+    assert "puluc: raw_env, step + observe" in out
+    data = json.loads(path.read_text())
+    figures = {figure["name"]: figure for figure in data["figures"]}
+    assert len(figures) == 6
+    yardstick = figures[bench.YARDSTICK]["per_second"]
+    batch = next(figure for name, figure in figures.items() if "BatchGames.step" in name)
+    assert batch["ratio"] == pytest.approx(batch["per_second"] / yardstick)
+    assert all(figure["per_second"] > 0 for figure in figures.values())
+    assert data["provenance"]["machine"]["cores"] >= 1
+
+
+def test_bench_without_the_yardstick_says_so(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "_yardstick_task", lambda: None)
+    out = said(capsys, "bench", "puluc", "--seconds", "0.01", "--repetitions", "1")
+    assert "No yardstick" in out
+
+
+def test_bench_mistakes(capsys: Captured) -> None:
+    assert "there is no game 'go'" in mistake(capsys, "bench", "go")
+    assert "must be positive" in mistake(capsys, "bench", "puluc", "--seconds", "0")
+    assert "must be positive" in mistake(capsys, "bench", "puluc", "--repetitions", "0")
+
+
+# -- train, and what a checkpoint says -----------------------------------------------------------------------------
+
+CONFIG = """
+seed = 5
+[game]
+name = "puluc"
+variant = "mini"
+[budget]
+steps = 2000
+[network]
+width = 8
+blocks = 1
+[rollout]
+games = 32
+steps = 8
+"""
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A small finished run, made by the command line."""
+    folder = tmp_path_factory.mktemp("train")
+    (folder / "puluc.toml").write_text(CONFIG)
+    arguments = ["train", "--config", str(folder / "puluc.toml"), "--run-dir", str(folder / "run"), "--steps", "600"]
+    assert main([*arguments, "--ppo.epochs=1", "--network.blocks", "2", "--set", "ppo.minibatch=128"]) == 0
+    return folder / "run"
+
+
+def test_train_follows_the_file_and_what_overrides_it(run_dir: pathlib.Path) -> None:
+    record = json.loads((run_dir / "checkpoints" / "final" / "checkpoint.json").read_text())
+    assert (record["game"], record["variant"], record["seed"]) == ("puluc", "mini", 5)
+    config = record["config"]
+    assert (config["ppo"]["epochs"], config["ppo"]["minibatch"], config["network"]["width"]) == (1, 128, 8)
+    assert record["network"]["blocks"] == 2
+    assert 600 <= record["steps"] < 2000
+
+
+def test_train_help_lists_the_settings(capsys: Captured) -> None:
+    out = said(capsys, "train", "--help")
+    assert "--ppo.epochs (default 3)" in out
+    assert "--game.name (required)" in out
+
+
+def test_train_mistakes(capsys: Captured, run_dir: pathlib.Path) -> None:
+    config = str(run_dir.parent / "puluc.toml")
+    there = ("train", "--config", config, "--run-dir", str(run_dir))
+    assert "there is no such file" in mistake(capsys, "train", "--config", "nothing.toml")
+    assert "already holds a run" in mistake(capsys, *there)
+    assert "did you mean 'epochs'" in mistake(capsys, *there, "--ppo.epoch", "2")
+    assert "--ppo.epochs needs a value" in mistake(capsys, *there, "--ppo.epochs")
+    assert "--set takes KEY=VALUE" in mistake(capsys, *there, "--set", "ppo.epochs")
+    assert "ppo.epochs" in mistake(capsys, *there, "--ppo.epochs", "many")
+    empty = ("train", "--config", config, "--run-dir", str(run_dir.parent / "other"), "--resume")
+    assert str(run_dir.parent / "other") in mistake(capsys, *empty)
+
+
+def test_a_checkpoint_is_evaluated_at_its_own_game(capsys: Captured, run_dir: pathlib.Path) -> None:
+    checkpoint, report = run_dir / "checkpoints" / "final", run_dir.parent / "report"
+    arguments = ("evaluate", str(checkpoint), "--against", "random", "--games", "4")
+    data = json.loads(said(capsys, *arguments, "--json", "-", "--record", "--report", str(report)))
+    assert (data["game"], data["variant"], data["agent"]) == ("puluc", "mini", str(checkpoint))
+    strength = json.loads((checkpoint / "checkpoint.json").read_text())["strength"]
+    assert strength["opponents"]["random"]["games"] == 4
+    assert strength["seed"] == 0
+    page = (report / "index.html").read_text()
+    assert "Curves of the training run" in page
+    assert tg.load_agent(checkpoint).name == "checkpoints/final"
+
+
+def test_contradicting_a_checkpoint_is_a_mistake(capsys: Captured, run_dir: pathlib.Path) -> None:
+    checkpoint = str(run_dir / "checkpoints" / "final")
+    arguments = ("evaluate", checkpoint, "--against", "random", "--games", "4")
+    assert f"{checkpoint} plays puluc/mini and cannot play puluc/box" in mistake(capsys, *arguments, "--variant", "box")
+    assert "cannot play yote/box" in mistake(capsys, *arguments, "--game", "yote")
+    assert "cannot play puluc/mini+pieces=3" in mistake(capsys, *arguments, "--option", "pieces=3")
+    assert "cannot play petteia/box" in mistake(capsys, "play", "petteia", "--opponent", checkpoint)
+
+
+def test_playing_a_checkpoint_needs_no_game(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, run_dir: pathlib.Path
+) -> None:
+    answer(monkeypatch, "hint", "1", "quit")
+    out = said(capsys, "play", "--opponent", str(run_dir / "checkpoints" / "final"), "--seed", "1")
+    assert "checkpoints/final would play " in out
+    assert "checkpoints/final plays " in out

@@ -1,0 +1,447 @@
+"""The commands of ``tradgames``: each a record of its arguments and a ``run``. Heavy imports wait until a run."""
+
+import dataclasses
+import json
+import pathlib
+import re
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from training.console import (
+    FAILED,
+    FINE,
+    PROGRAM,
+    UserError,
+    complain,
+    mistakes,
+    name_and_value,
+    progress,
+    rule_options,
+    say,
+    tables,
+)
+
+if TYPE_CHECKING:
+    from tradgames_env.agents.base import Agent
+    from tradgames_env.position import Position
+    from tradgames_env.rules.ruleset import Ruleset
+    from training.evaluate import Evaluation
+    from training.play import Table
+
+Game = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="GAME")]
+RuleOptions = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=VALUE")]
+
+Name = Annotated[str | None, tyro.conf.arg(metavar="NAME")]
+AgentName = Annotated[str | None, tyro.conf.arg(metavar="AGENT")]
+Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
+File = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")]
+Folder = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")]
+Count = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+
+_STANDARD_OUTPUT = pathlib.Path("-")
+_PERSON = "human"
+_HINTS_BESIDE_A_PERSON = "mcts:400"
+
+
+# -- train ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    """Train a policy by self-play.
+
+    Any setting of the configuration can be given as well, by its dotted name.
+
+    For example:
+      tradgames train --config configs/petteia.toml --run-dir runs/petteia --minutes 10
+      tradgames train --config configs/petteia.toml --run-dir runs/petteia --resume
+      tradgames train --config configs/smoke.toml --ppo.epochs 4 --seed 7
+    """
+
+    config: pathlib.Path
+    """TOML file that says what to train."""
+    run_dir: Folder = None
+    """Folder for metrics, curves and checkpoints; runs/NAME after the configuration when not given."""
+    minutes: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    """Stop after this many minutes (budget.minutes)."""
+    steps: Count = None
+    """Stop after this many decisions (budget.steps)."""
+    seed: Count = None
+    """Everything random follows from it (seed)."""
+    resume: bool = False
+    """Go on with the run in the folder."""
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="KEY=VALUE")] = ()
+    """A setting by its dotted name, as --KEY VALUE is."""
+
+    def run(self, command: str) -> int:
+        """Train and say where the checkpoint is."""
+        with mistakes():
+            from training.config import load_config
+
+            config = load_config(self.config, self._overrides())
+            from tradgames_env.agents.checkpoint import CheckpointError
+            from training.config import ConfigError
+            from training.ppo import TrainingError, train
+        run_dir = self.run_dir or pathlib.Path("runs") / self.config.stem
+        try:
+            folder = train(config, run_dir, self.resume, console=progress())
+        except (ConfigError, CheckpointError) as error:
+            raise UserError(str(error)) from error
+        except (TrainingError, OSError) as error:
+            complain(str(error))
+            return FAILED
+        say(f"checkpoint: {folder}\nnext: {PROGRAM} evaluate {shlex.quote(str(folder))} --against random greedy")
+        return FINE
+
+    def _overrides(self) -> dict[str, object]:
+        overrides: dict[str, object] = dict(name_and_value(text, "--set", "KEY=VALUE") for text in self.set)
+        named = {"budget.minutes": self.minutes, "budget.steps": self.steps, "seed": self.seed}
+        return overrides | {key: value for key, value in named.items() if value is not None}
+
+
+# -- evaluate ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluate:
+    """Measure how strong an agent is: matches with sides swapped, 95 % intervals, ratings.
+
+    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS or the folder of a checkpoint, which also says the
+    game and the variant. Ctrl-C stops early and reports what was played.
+
+    For example:
+      tradgames evaluate runs/petteia/checkpoints/final --against random greedy --games 400 --report report
+      tradgames evaluate mcts:200 --against random greedy --game puluc --all-pairs --json result.json
+    """
+
+    agent: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")]
+    """Who is measured."""
+    against: Annotated[tuple[str, ...], tyro.conf.arg(metavar="AGENT ...")]
+    """The opponents."""
+    games: int = 200
+    """Games in each match, an even number."""
+    game: Name = None
+    """Name of the game; that of the checkpoint when not given."""
+    variant: Name = None
+    """Variant; that of the checkpoint, or box, when not given."""
+    option: RuleOptions = ()
+    """A rule option that replaces the variant's."""
+    seed: int = 0
+    """Of openings, throws and agents."""
+    opening_plies: int = 4
+    """Random moves at the start of each game, so that games differ."""
+    all_pairs: bool = False
+    """The opponents also play each other."""
+    anchor: AgentName = None
+    """Whose rating is 0; random when it plays."""
+    lockstep: int = 128
+    """Games in progress at a time."""
+    json: File = None
+    """Write the results to this file; - for standard output, without tables."""
+    report: Folder = None
+    """Write a page with tables, plots and a game to this folder."""
+    run_dir: Folder = None
+    """Training run whose curves the report shows; that of the checkpoint when not given."""
+    record: bool = False
+    """Note the results in the checkpoint AGENT, in its record and model card."""
+
+    def run(self, command: str) -> int:
+        """Play, print, write."""
+        with mistakes():
+            from training import evaluate
+            from training.match import AgentError
+
+            self._prepare_files()
+            players = evaluate.load_players([self.agent, *self.against])
+            ruleset = _agreed_ruleset(players, self.game, self.variant, self.option)
+        try:
+            with mistakes():
+                evaluation = evaluate.evaluate_players(
+                    players, ruleset, games=self.games, seed=self.seed, opening_plies=self.opening_plies,
+                    all_pairs=self.all_pairs, anchor=self.anchor, lockstep=self.lockstep, console=progress(),
+                )  # fmt: skip
+        except AgentError as error:
+            complain(str(error))
+            return FAILED
+        with mistakes():
+            self._publish(evaluation, command)
+        return FAILED if evaluation.stopped else FINE
+
+    def _prepare_files(self) -> None:
+        """Find out that something cannot be written before the games, not after them."""
+        if self.record and not pathlib.Path(self.agent).is_dir():
+            raise ValueError(f"--record needs the folder of a checkpoint, and {self.agent!r} is none")
+        if self.json is not None and self.json != _STANDARD_OUTPUT:
+            self.json.parent.mkdir(parents=True, exist_ok=True)
+        if self.report is not None:
+            self.report.mkdir(parents=True, exist_ok=True)
+        if self.run_dir is not None and not _has_metrics(self.run_dir):
+            raise ValueError(f"--run-dir takes the folder of a training run, and {self.run_dir} holds no metrics")
+
+    def _publish(self, evaluation: "Evaluation", command: str) -> None:
+        from training.evaluate import print_evaluation, strength_summary, write_json
+        from training.provenance import provenance
+
+        facts = provenance(command, self.seed)
+        result = evaluation.to_json() | {"provenance": facts}
+        if self.json == _STANDARD_OUTPUT:
+            say(json.dumps(result, indent=2))
+        else:
+            print_evaluation(evaluation, tables())
+            if self.json is not None:
+                write_json(result, self.json)
+        if not evaluation.matches:
+            return
+        if self.record:
+            from training.checkpoint import record_strength
+
+            record_strength(pathlib.Path(self.agent), strength_summary(evaluation, facts))
+        if self.report is not None:
+            from training.report import write_report
+
+            path = write_report(evaluation, facts, self.report, self.run_dir or _run_of(pathlib.Path(self.agent)))
+            progress().print(f"report: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _run_of(checkpoint: pathlib.Path) -> pathlib.Path | None:
+    """The run that a checkpoint lies in, None if it lies in none."""
+    if not checkpoint.is_dir():
+        return None
+    return next((folder for folder in checkpoint.resolve().parents[:2] if _has_metrics(folder)), None)
+
+
+def _has_metrics(folder: pathlib.Path) -> bool:
+    from training.metrics import METRICS_FILE
+
+    return (folder / METRICS_FILE).is_file()
+
+
+# -- play ----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Play:
+    """Play a game in the terminal, against an agent or against a person beside you.
+
+    For example:
+      tradgames play petteia --variant fr6 --opponent greedy
+      tradgames play --opponent runs/petteia/checkpoints/final --side black
+      tradgames play yote --opponent human
+    """
+
+    game: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[GAME]")] = None
+    """Name of the game; that of the checkpoint when not given."""
+    opponent: str = "mcts:200"
+    """Who plays the other side: an agent's name, the folder of a checkpoint, or human."""
+    side: Literal["natural", "black", "random"] = "natural"
+    """Your side; natural begins unless the rules say otherwise."""
+    hint: AgentName = None
+    """Agent who gives hints; the opponent, or mcts:400 beside a person, when not given."""
+    variant: Name = None
+    """Variant; that of the checkpoint, or box, when not given."""
+    option: RuleOptions = ()
+    """A rule option that replaces the variant's."""
+    text: Text = None
+    """Begin at this position."""
+    seed: Count = None
+    """Of throws and agents; another game every time when not given."""
+
+    def run(self, command: str) -> int:
+        """Play one game."""
+        with mistakes():
+            self._table().play()
+        return FINE
+
+    def _table(self) -> "Table":
+        import numpy as np
+
+        from tradgames_env.agents import load_agent
+        from tradgames_env.position import Position
+        from training.play import Table
+
+        opponent = None if self.opponent == _PERSON else load_agent(self.opponent)
+        bound = {} if opponent is None else {self.opponent: opponent}
+        ruleset = _agreed_ruleset(bound, self.game, self.variant, self.option)
+        position = Position.from_ruleset(ruleset, self.text, chance="explicit")
+        hint_agent = load_agent(self.hint) if self.hint else opponent or load_agent(_HINTS_BESIDE_A_PERSON)
+        sequence = np.random.SeedSequence(self.seed)
+        agent_word, side_word = (int(word) for word in sequence.generate_state(2))
+        for agent in {id(agent): agent for agent in (opponent, hint_agent) if agent is not None}.values():
+            agent.seed(agent_word)
+        black = self.side == "black" or (self.side == "random" and side_word % 2 == 1)
+        players = (opponent, None) if black else (None, opponent)
+        return Table(position, players, hint_agent=hint_agent, seed=sequence.spawn(1)[0], ask=input, say=say)
+
+
+# -- perft ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Perft:
+    """Count the positions a number of moves ahead: the usual check that rules are right. Every throw is a branch.
+
+    For example:
+      tradgames perft petteia --depth 4
+      tradgames perft yote --depth 1 --split --text "x5/6/2ox2/6/5x o 5 4 0 - - -"
+    """
+
+    game: Game
+    """Name of the game."""
+    depth: int
+    """Moves ahead."""
+    variant: str = "box"
+    """Variant."""
+    option: RuleOptions = ()
+    """A rule option that replaces the variant's."""
+    text: Text = None
+    """Begin at this position."""
+    split: bool = False
+    """Also count behind each first move."""
+    json: bool = False
+    """Print JSON."""
+
+    def run(self, command: str) -> int:
+        """Count and print."""
+        with mistakes():
+            from tradgames_env.position import Position, count_positions
+            from training.perft import split_counts
+
+            ruleset = _ruleset(self.game, self.variant, self.option)
+            position = Position.from_ruleset(ruleset, self.text, chance="explicit")
+            start = time.perf_counter()
+            split = split_counts(position, self.depth) if self.split else {}
+            count = sum(split.values()) if self.split else count_positions(position, self.depth)
+        seconds = time.perf_counter() - start
+        if self.json:
+            result: dict[str, Any] = {"game": ruleset.game, "variant": ruleset.variant, "options": ruleset.overrides}
+            result |= {"text": position.text(), "depth": self.depth, "count": count, "seconds": seconds}
+            say(json.dumps(result | ({"split": split} if self.split else {}), indent=2))
+            return FINE
+        for move, leaves in split.items():
+            say(f"{leaves:>14,}  {move}")
+        say(f"{ruleset.label}, depth {self.depth}: {count:,} positions in {seconds:.2f} s")
+        return FINE
+
+
+# -- bench ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """Measure the speed of the package on this machine, beside PettingZoo's connect four.
+
+    For example:
+      tradgames bench
+      tradgames bench petteia puluc --seconds 1 --json speed.json
+    """
+
+    games: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[GAME ...]")] = ()
+    """Names of games; all when none is given."""
+    seconds: float = 0.5
+    """Of each repetition."""
+    repetitions: int = 5
+    """Of each measurement; the median is reported."""
+    json: File = None
+    """Write the figures to this file; - for standard output, without a table."""
+
+    def run(self, command: str) -> int:
+        """Measure, print, write."""
+        import tradgames_env
+        from training import bench, evaluate, provenance
+
+        games = self.games or tradgames_env.games()
+        with mistakes():
+            if self.json is not None and self.json != _STANDARD_OUTPUT:
+                self.json.parent.mkdir(parents=True, exist_ok=True)
+            for game in games:
+                _ruleset(game, "box", ())
+            bench.check_amounts(self.seconds, self.repetitions)
+        figures = bench.measure(games, seconds=self.seconds, repetitions=self.repetitions, console=progress())
+        result: dict[str, Any] = {"figures": [dataclasses.asdict(figure) for figure in figures]}
+        result["provenance"] = provenance.provenance(command)
+        if self.json == _STANDARD_OUTPUT:
+            say(json.dumps(result, indent=2))
+            return FINE
+        bench.print_figures(figures, tables())
+        if self.json is not None:
+            evaluate.write_json(result, self.json)
+        return FINE
+
+
+# -- render --------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Render:
+    """Draw a position: as text in the terminal, or as a picture in a file.
+
+    For example:
+      tradgames render petteia --moves "D1 -> D4, D8 -> D5"
+      tradgames render yut_nori --text "5:1,w:3 w:4 o 2" -o board.svg
+    """
+
+    game: Game
+    """Name of the game."""
+    variant: str = "box"
+    """Variant."""
+    option: RuleOptions = ()
+    """A rule option that replaces the variant's."""
+    text: Text = None
+    """The position; the start when not given."""
+    moves: str = ""
+    """Moves to play first, separated by a comma and a space, or by semicolons."""
+    seed: int = 0
+    """Of the throws that the moves call for."""
+    output: Annotated[pathlib.Path | None, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = None
+    """File that ends in .svg, .png or .txt; the terminal when not given."""
+    size: int = 480
+    """Width of the picture in pixels."""
+
+    def run(self, command: str) -> int:
+        """Draw."""
+        with mistakes():
+            position = self._position()
+            if self.output is not None:
+                from tradgames_env.rendering import save
+
+                save(position, self.output, size=self.size)
+        if self.output is None:
+            say(str(position))
+        return FINE
+
+    def _position(self) -> "Position":
+        from tradgames_env.position import Position
+
+        moves = [move for move in re.split(r",\s+|;", self.moves) if move.strip()]
+        ruleset = _ruleset(self.game, self.variant, self.option)
+        # A position that is only shown keeps the throw that is due in it.
+        position = Position.from_ruleset(ruleset, self.text, seed=self.seed, chance="auto" if moves else "explicit")
+        for move in moves:
+            position.push(move.strip())
+        return position
+
+
+# -- what they share -----------------------------------------------------------------------------------------------
+
+
+def _ruleset(game: str, variant: str, option: Sequence[str]) -> "Ruleset":
+    from tradgames_env.rules.ruleset import load_ruleset
+
+    plain = load_ruleset(game, variant)
+    return load_ruleset(game, variant, **rule_options(plain.options, option)) if option else plain
+
+
+def _agreed_ruleset(
+    players: "Mapping[str, Agent]", game: str | None, variant: str | None, option: Sequence[str]
+) -> "Ruleset":
+    from training.evaluate import agreed_ruleset
+
+    if not option:
+        return agreed_ruleset(players, game, variant, {})
+    # Which options there are depends on the game, which a checkpoint may say.
+    plain = agreed_ruleset(players if game is None else {}, game, variant, {})
+    return agreed_ruleset(players, game, variant, rule_options(plain.options, option))
