@@ -14,7 +14,11 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 demo: setup
-	$(BIN)/python -m training.demo
+	rm -rf runs/demo
+	$(BIN)/tradgames train --config configs/petteia.toml --run-dir runs/demo/petteia
+	$(BIN)/tradgames evaluate runs/demo/petteia/checkpoints/final --against random greedy --games 400 --report runs/demo/petteia/report
+	$(BIN)/tradgames train --config configs/puluc.toml --run-dir runs/demo/puluc
+	$(BIN)/tradgames evaluate runs/demo/puluc/checkpoints/final --against random greedy --games 400 --report runs/demo/puluc/report
 
 test: lint types imports pytest
 
