@@ -198,3 +198,42 @@ def test_restart_goes_on_with_the_generator_or_a_new_seed() -> None:
     with pytest.raises(tg.NotationError):
         position.restart("nonsense")
     assert position.text() == Position("puluc", seed=2).text()
+
+
+@pytest.mark.parametrize("text", [None, 3, b"x", ["o"], {}])
+def test_positions_are_given_as_texts(game: str, text: Any) -> None:
+    with pytest.raises(tg.NotationError, match="a position is given as a text"):
+        Position.from_text(game, text)
+    env = tg.raw_env(game)
+    env.reset(seed=1)
+    before = env.position.text()
+    with pytest.raises(tg.NotationError, match="a position is given as a text"):
+        env.set_position(text)
+    assert env.position.text() == before
+
+
+@pytest.mark.parametrize("outcome", [True, 3.0, "3", None, 0, 6])
+def test_throws_of_a_wrong_kind_are_refused(outcome: Any) -> None:
+    position = Position("puluc", chance="explicit")
+    with pytest.raises(tg.IllegalMoveError, match="a throw shows one of"):
+        position.apply_chance(outcome)
+    assert position.chance_due
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7", True])
+def test_seeds_of_a_wrong_kind_are_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0"):
+        Position("puluc", seed=seed)
+
+
+@pytest.mark.parametrize("name", [["petteia"], {}, None, 3, "Petteia"])
+def test_names_of_a_wrong_kind_are_refused(name: Any) -> None:
+    with pytest.raises(ValueError, match=r"a game is given by its name|there is no game"):
+        Position(name)
+    with pytest.raises(ValueError, match="has no variant"):
+        Position("petteia", name)
+
+
+def test_numpy_numbers_are_options() -> None:
+    assert Position("petteia", quiet_limit=np.int64(7)).options.quiet_limit == 7
+    assert Position("puluc", stick_p=np.float64(0.25)).options.stick_p == 0.25

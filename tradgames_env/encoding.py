@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.position import Position
 from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
+from tradgames_env.rules.errors import require_count
 from tradgames_env.rules.ruleset import Ruleset
 
 ENCODER_VERSION = 1
@@ -144,7 +145,7 @@ class Encoder:
 
     def __init__(self, ruleset: Ruleset, pad_to: tuple[int, int] | None = None) -> None:
         layout = ruleset.layout
-        height, width = pad_to or (layout.height, layout.width)
+        height, width = (layout.height, layout.width) if pad_to is None else _checked_shape(pad_to)
         if height < layout.height or width < layout.width:
             raise ValueError(
                 f"pad_to {pad_to} is smaller than the board of {ruleset.label}, {(layout.height, layout.width)}"
@@ -222,6 +223,12 @@ class Encoder:
         site_cells = (site_planes[:, None] * area + self._cells).ravel()
         cells: NDArray[np.int64] = np.concatenate([site_cells, scalar_planes * area]).astype(np.int64)
         return cells
+
+
+def _checked_shape(pad_to: object) -> tuple[int, int]:
+    if not isinstance(pad_to, tuple | list) or len(pad_to) != 2:
+        raise ValueError(f"pad_to must be (height, width) or None, not {pad_to!r}")
+    return require_count("pad_to height", pad_to[0], 1), require_count("pad_to width", pad_to[1], 1)
 
 
 def _factors(scales: Mapping[str, float], names: tuple[str, ...]) -> NDArray[np.float32]:

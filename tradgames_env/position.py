@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import count_leaves, draw_outcome, seed_generators
+from tradgames_env.rules.batch import MOST_STARTS, count_leaves, draw_outcome, seed_generators
 from tradgames_env.rules.contract import (
     BLACK_WINS,
     CHANCE,
@@ -23,7 +23,7 @@ from tradgames_env.rules.contract import (
     History,
     State,
 )
-from tradgames_env.rules.errors import IllegalMoveError
+from tradgames_env.rules.errors import IllegalMoveError, NotationError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 Seed = int | np.random.SeedSequence | None
@@ -57,8 +57,7 @@ class Position:
         self, game: str, variant: str = "box", *, seed: Seed = None, chance: ChanceMode = "auto", **options: Any
     ) -> None:
         self._bind(load_ruleset(game, variant, **options), chance, seed)
-        self.ruleset.kernels.initial(self.ruleset.params, self._state, self._history)
-        self._throw_if_automatic()
+        self._start()
 
     @classmethod
     def from_text(
@@ -76,6 +75,7 @@ class Position:
         Raises:
             NotationError: the text cannot be read, or no such position can arise; a ``ValueError`` that says why.
         """
+        _refuse_no_text(text)
         return cls.from_ruleset(load_ruleset(game, variant, **options), text, seed=seed, chance=chance)
 
     @classmethod
@@ -86,10 +86,11 @@ class Position:
         position = cls.__new__(cls)
         position._bind(ruleset, chance, seed)
         if text is None:
-            ruleset.kernels.initial(ruleset.params, position._state, position._history)
-        else:
-            position._state = ruleset.rules.parse_position(ruleset.options, text)
-            ruleset.rules.start_history(ruleset.params, position._state, position._history)
+            position._start()
+            return position
+        _refuse_no_text(text)
+        position._state = ruleset.rules.parse_position(ruleset.options, text)
+        ruleset.rules.start_history(ruleset.params, position._state, position._history)
         position._throw_if_automatic()
         return position
 
@@ -130,11 +131,13 @@ class Position:
             NotationError: as ``from_text``; the position is unchanged.
         """
         fresh = Position.from_ruleset(self.ruleset, text, chance="explicit")
+        self._rng = self._rng.copy() if seed is None else generator_word(seed)
         self._state, self._history = fresh._state, fresh._history
         self._stack, self._legal = [], None
-        if seed is not None:
-            self._rng = generator_word(seed)
-        self._throw_if_automatic()
+        if text is None:
+            self._start()
+        else:
+            self._throw_if_automatic()
 
     # -- what it is -------------------------------------------------------------------------------------------
 
@@ -321,7 +324,7 @@ class Position:
         if not self.chance_due:
             raise IllegalMoveError("no throw is due")
         kind = self.ruleset.chance_kinds[self._state[CHANCE] - 1]
-        if outcome not in kind.values:
+        if isinstance(outcome, bool | float) or outcome not in kind.values:
             raise IllegalMoveError(f"a {kind.name} shows one of {kind.values}, not {outcome!r}")
         self._remember(None)
         index = kind.values.index(outcome)
@@ -402,6 +405,14 @@ class Position:
         self._state, self._history, self._rng = self._state.copy(), self._history.copy(), self._rng.copy()
         self._legal = None
 
+    def _start(self) -> None:
+        """Begin a game, as ``rules.batch.start_game`` does."""
+        for _ in range(MOST_STARTS):
+            self.ruleset.kernels.initial(self.ruleset.params, self._state, self._history)
+            self._throw_if_automatic()
+            if not self.is_over:
+                return
+
     def _throw_if_automatic(self) -> None:
         if self.chance == "explicit":
             return
@@ -413,15 +424,30 @@ class Position:
 
 
 def generator_word(seed: Seed) -> NDArray[np.uint64]:
-    """(1,) uint64: a generator for ``rules.batch``, from fresh entropy when ``seed`` is None."""
-    return seed_generators(np.random.SeedSequence(seed) if seed is None or isinstance(seed, int) else seed, 1)
+    """(1,) uint64: a generator for ``rules.batch``, from fresh entropy when ``seed`` is None.
+
+    Raises:
+        ValueError: the seed is neither an integer of at least 0, a ``SeedSequence`` nor None.
+    """
+    return seed_generators(seed_sequence(seed), 1)
+
+
+def seed_sequence(seed: Seed) -> np.random.SeedSequence:
+    """The seed as NumPy's ``SeedSequence``.
+
+    Raises:
+        ValueError: it is neither an integer of at least 0, a ``SeedSequence`` nor None.
+    """
+    if seed is None or isinstance(seed, np.random.SeedSequence):
+        return seed or np.random.SeedSequence()
+    return np.random.SeedSequence(require_count("seed", seed, 0))
 
 
 def perft(game: str, depth: int, variant: str = "box", *, text: str | None = None, **options: Any) -> int:
     """Number of positions exactly ``depth`` moves after the start (or after ``text``); every throw is a branch.
 
     Raises:
-        ValueError: ``depth`` is negative, or as ``Position``.
+        ValueError: ``depth`` is no integer of at least 0, or as ``Position``.
     """
     return count_positions(
         Position.from_ruleset(load_ruleset(game, variant, **options), text, chance="explicit"), depth
@@ -432,10 +458,9 @@ def count_positions(position: Position, depth: int) -> int:
     """Number of positions exactly ``depth`` moves after ``position``, which is left unchanged.
 
     Raises:
-        ValueError: ``depth`` is negative.
+        ValueError: ``depth`` is no integer of at least 0.
     """
-    if depth < 0:
-        raise ValueError(f"depth must be 0 or more, not {depth}")
+    depth = require_count("depth", depth, 0)
     ruleset = position.ruleset
     levels = 1 + (depth + 1) * (1 + _THROWS_BETWEEN_MOVES)
     states = np.zeros((levels, ruleset.state_size), np.int16)
@@ -450,6 +475,11 @@ def count_positions(position: Position, depth: int) -> int:
             0, depth, 0,
         )
     )  # fmt: skip
+
+
+def _refuse_no_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise NotationError(f"a position is given as a text, not as {text!r}")
 
 
 def _as_action(move: object) -> int:

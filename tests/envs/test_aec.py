@@ -315,7 +315,7 @@ def test_render_modes(game: str) -> None:
         ({"game": "petteia", "variant": "boxx"}, "did you mean 'box'"),
         ({"game": "petteia", "render_mode": "svg"}, "render_mode must be None or one of"),
         ({"game": "petteia", "mask_in": "nowhere"}, "mask_in must be 'obs', 'info' or 'both'"),
-        ({"game": "petteia", "max_cycles": 0}, "max_cycles must be at least 1"),
+        ({"game": "petteia", "max_cycles": 0}, "max_cycles must be an integer of at least 1"),
         ({"game": "petteia", "quiet_limt": 60}, "did you mean 'quiet_limit'"),
         ({"game": "petteia", "quiet_limit": -1}, "option 'quiet_limit'"),
         ({"game": "petteia", "quiet_limit": 2.5}, "option 'quiet_limit'"),

@@ -90,7 +90,7 @@ def test_play_random_restarts_and_counts() -> None:
     assert (games.action_masks.sum(axis=1) > 0).all()
     fresh = [games.encoder.observe(games.position(i)) for i in range(64)]
     assert (games.observations == np.stack(fresh)).all()
-    with pytest.raises(ValueError, match="moves must be 0 or more"):
+    with pytest.raises(ValueError, match="moves must be an integer of at least 0"):
         games.play_random(-1)
 
 
@@ -116,7 +116,20 @@ def test_load_puts_a_position_into_the_batch() -> None:
 
 
 def test_bad_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="num_games must be at least 1"):
+    with pytest.raises(ValueError, match="num_games must be an integer of at least 1"):
         tg.BatchGames("petteia", num_games=0)
-    with pytest.raises(ValueError, match="num_threads must be at least 1"):
+    with pytest.raises(ValueError, match="num_threads must be an integer of at least 1"):
         tg.BatchGames("petteia", num_threads=0)
+
+
+def test_games_stopped_before_any_decision_are_thrown_anew() -> None:
+    options = {"nak_prob": 0.9, "max_turns": 2}
+    games = tg.BatchGames("yut_nori", num_games=200, seed=0, **options)
+    for _ in range(20):
+        assert (games.action_masks.sum(axis=1) > 0).all()
+        games.step(games.sample_legal_actions())
+    games.play_random(50)
+    assert (games.action_masks.sum(axis=1) > 0).all()
+    assert not any(Position("yut_nori", seed=seed, **options).is_over for seed in range(50))
+    first = tg.BatchGames("yut_nori", num_games=50, seed=8, **options)
+    assert first.position(0).text() == Position("yut_nori", seed=8, **options).text()

@@ -205,7 +205,7 @@ def test_bad_arguments_are_named() -> None:
         VectorGameEnv(4, "petteia", max_episode_steps=10)
     with pytest.raises(ValueError, match="4 seats"):
         VectorGameEnv(4, "yut_nori", "teams")
-    with pytest.raises(ValueError, match="num_games must be at least 1"):
+    with pytest.raises(ValueError, match="num_games must be an integer of at least 1"):
         VectorGameEnv(0, "petteia")
     with pytest.raises(ValueError, match="sometimes"):
         VectorGameEnv(4, "petteia", autoreset_mode="sometimes")

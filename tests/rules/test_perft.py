@@ -40,5 +40,5 @@ def test_perft_of_a_finished_game_is_zero() -> None:
 
 
 def test_negative_depth_is_refused() -> None:
-    with pytest.raises(ValueError, match="depth must be 0 or more, not -1"):
+    with pytest.raises(ValueError, match="depth must be an integer of at least 0, not -1"):
         tg.perft("petteia", -1)

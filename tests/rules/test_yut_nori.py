@@ -709,6 +709,38 @@ def test_moves_that_the_throw_does_not_give():
     assert position.parse("7 -> 9 x2") == position.parse("7 -> 9") == 7
 
 
+@pytest.mark.parametrize(
+    ("spelling", "options", "reason"),
+    [
+        ("99 -> 2", {}, "no unit can stand on station 99; stations go from 1 to 28"),
+        ("0 -> home", {}, "no unit can stand on station 0; stations go from 1 to 28"),
+        ("29 -> 2", {"finish": "pass"}, "no unit can stand on station 29; stations go from 0 to 28"),
+        ("5 -> 29", {}, "there is no station 29; stations go from 1 to 28"),
+        ("5 home -> 7", {}, "5 has no way 'home'; ways known there: rim, short"),
+        ("7 rim -> 9", {}, "7 has no way 'rim'; ways known there: none"),
+        ("enter -> 3", {}, "with 2 in hand, enter goes to 2, not to 3"),
+        ("5 -> 20", {}, "with 2 in hand, 5 goes to 7 or 21, not to 20"),
+        ("5 short -> home", {}, "with 2 in hand, 5 short goes to 21, not to home"),
+        ("mo: 5 -> 7", {}, "needs mo in hand, not 2"),
+        ("pass", {}, "a move always exists"),
+    ],
+)
+def test_refused_moves_are_told_what_would_be_right(spelling, options, reason):
+    with pytest.raises((NotationError, IllegalMoveError)) as error:
+        at("5:1,7:1,w:2 w:4 o 2", **options).parse(spelling)
+    assert reason in str(error.value)
+
+
+def test_backdo_is_told_what_would_be_right():
+    with pytest.raises(IllegalMoveError, match="with b in hand, enter goes to no station, not to 1"):
+        at("7:1,w:3 w:4 o b", backdo=True).parse("enter -> 1")
+
+
+def test_a_value_to_name_is_one_that_fits():
+    with pytest.raises(NotationError, match="as in 'geol: 22 -> home'"):
+        at("22:1,w:3 w:4 o 4+3", extra_on_yut_mo=True).parse("22 -> home")
+
+
 def test_a_value_that_is_not_named_is_found_if_one_fits():
     position = at("7:1,17:1,w:2 w:4 o 5+4", extra_on_yut_mo=True)
     assert position.notation(position.parse("7 -> 11")) == "yut: 7 -> 11"

@@ -111,7 +111,7 @@ def test_split_sums_to_the_count(game: str, variant: str) -> None:
 
 def test_perft_mistakes(capsys: Captured) -> None:
     assert "there is no game 'chess'; known: petteia" in mistake(capsys, "perft", "chess", "--depth", "1")
-    assert "depth must be 0 or more" in mistake(capsys, "perft", "petteia", "--depth", "-1")
+    assert "depth must be an integer of at least 0" in mistake(capsys, "perft", "petteia", "--depth", "-1")
     assert "to be split" in mistake(capsys, "perft", "petteia", "--depth", "0", "--split")
     assert "no variant 'bx'; did you mean 'box'" in mistake(
         capsys, "perft", "petteia", "--depth", "1", "--variant", "bx"

@@ -14,6 +14,7 @@ from pettingzoo.utils.env import ParallelEnv
 from tradgames_env.encoding import PLANE_INDEX, Encoder
 from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.position import Position, generator_word
+from tradgames_env.rules.errors import NotationError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 MaskIn = Literal["obs", "info", "both"]
@@ -64,8 +65,6 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         super().__init__()  # type: ignore[no-untyped-call]
         if mask_in not in ("obs", "info", "both"):
             raise ValueError(f"mask_in must be 'obs', 'info' or 'both', not {mask_in!r}")
-        if max_cycles is not None and max_cycles < 1:
-            raise ValueError(f"max_cycles must be at least 1 or None, not {max_cycles}")
         ruleset = load_ruleset(game, variant, **options)
         self.metadata = {
             "name": f"{game}_v0",
@@ -74,7 +73,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
             "is_parallelizable": False,
         }
         self.render_mode = render_mode
-        self.max_cycles = max_cycles
+        self.max_cycles = None if max_cycles is None else require_count("max_cycles", max_cycles, 1)
         self._mask_in = mask_in
         self._encoder = Encoder(ruleset, pad_to)
         self._position = Position.from_ruleset(ruleset)
@@ -115,6 +114,8 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         Raises:
             NotationError: the text cannot be read or the position cannot be; nothing has changed.
         """
+        if not isinstance(text, str):
+            raise NotationError(f"a position is given as a text, not as {text!r}")
         self._start(text, None)
 
     def _start(self, text: str | None, seed: int | None) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradgames_env.encoding import Encoder
-from tradgames_env.position import Position, Seed
+from tradgames_env.position import Position, Seed, seed_sequence
 from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, random_range, sample_range, seed_generators, step_range
 from tradgames_env.rules.contract import OUTCOME, RUNNING
-from tradgames_env.rules.errors import IllegalMoveError
+from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 # Fewer games than this a thread cost more to hand over than to play.
@@ -63,14 +63,11 @@ class BatchGames:
         num_threads: int | None = None,
         **options: Any,
     ) -> None:
-        if num_games < 1:
-            raise ValueError(f"num_games must be at least 1, not {num_games}")
-        if num_threads is not None and num_threads < 1:
-            raise ValueError(f"num_threads must be at least 1, not {num_threads}")
         self.ruleset: Ruleset = load_ruleset(game, variant, **options)
-        self.num_games = num_games
+        self.num_games = require_count("num_games", num_games, 1)
         self.restart_finished = restart_finished
-        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
+        self.num_threads = cores if num_threads is None else require_count("num_threads", num_threads, 1)
         self.encoder = Encoder(self.ruleset, pad_to)
         self._pool: ThreadPoolExecutor | None = None
         self._allocate()
@@ -97,7 +94,7 @@ class BatchGames:
         Without a seed, generators go on where they are (fresh entropy the first time).
         """
         if seed is not None or not hasattr(self, "_dice"):
-            sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+            sequence = seed_sequence(seed)
             # Game 0 throws as a Position of the same seed does; sampling actions must not disturb the throws.
             self._dice = seed_generators(sequence, self.num_games)[:, None].copy()
             self._choices = seed_generators(sequence.spawn(1)[0], self.num_games)[:, None].copy()
@@ -166,8 +163,7 @@ class BatchGames:
 
         Observations and masks are rewritten once, at the end; rewards and flags are cleared.
         """
-        if moves < 0:
-            raise ValueError(f"moves must be 0 or more, not {moves}")
+        moves = require_count("moves", moves, 0)
         kernels, ruleset = self.ruleset.kernels, self.ruleset
 
         def play(begin: int, end: int) -> int:
@@ -190,8 +186,10 @@ class BatchGames:
         """Put a copy of ``position`` in the place of game ``index`` and rewrite the arrays of all games.
 
         Raises:
-            ValueError: the position belongs to another game or other options.
+            ValueError: it is no position, or belongs to another game or other options.
         """
+        if not isinstance(position, Position):
+            raise ValueError(f"a Position can be loaded, not {position!r}")
         if position.ruleset is not self.ruleset:
             raise ValueError(f"a position of {position.ruleset.label} cannot stand in games of {self.ruleset.label}")
         self.states[index], self.histories[index] = position.rows

@@ -82,9 +82,11 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
         Raises:
             ValueError: an unknown side, or a position that cannot be, or that is over.
         """
-        super().reset(seed=seed)
         text = reset_position(options)
         seat = check_seat((options or {}).get("seat", self._seat_choice))
+        if text is not None:  # refused before anything changes
+            Position.from_ruleset(self._position.ruleset, text)
+        super().reset(seed=seed)
         self.seat = int(self.np_random.integers(2)) if seat == "random" else int(seat)
         self._position.restart(text, seed=self._fresh_seed())
         self.opponent.seed(self._fresh_seed())

@@ -36,6 +36,9 @@ SKIP = -2
 REFRESH = -3
 """In an array of actions: leave this game as it is and write anew what follows from it."""
 
+MOST_STARTS = 10_000
+"""Attempts to start a game in which a seat decides; the odds against the last of them are beyond reckoning."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -103,6 +106,19 @@ def resolve_chance(apply_chance, params, odds, state, history, rng):  # type: ig
         apply_chance(params, state, history, draw_outcome(odds, state[CHANCE], rng))
 
 
+@njit(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), cache=True, nogil=True)
+def start_game(initial, apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
+    """Start a game in which a seat decides.
+
+    Void throws alone may use up ``max_turns`` (Yut Nori, N3); such a game is not worth an episode and is thrown anew.
+    """
+    for _ in range(MOST_STARTS):
+        initial(params, state, history)
+        resolve_chance(apply_chance, params, odds, state, history, rng)
+        if state[OUTCOME] == RUNNING:
+            return
+
+
 @njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, int32[::1], int8[::1]), cache=True, nogil=True)
 def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignore[no-untyped-def]
     """Write the (A,) mask of the position, all zero when the game is over; return the number of ones.
@@ -149,10 +165,10 @@ def step_range(  # type: ignore[no-untyped-def]
         out_terminated[i] = False
         out_truncated[i] = False
         if actions[i] == RESTART:
-            initial(params, state, history)
+            start_game(initial, apply_chance, params, odds, state, history, rng)
         elif actions[i] >= 0:
             apply(params, state, history, actions[i])
-        resolve_chance(apply_chance, params, odds, state, history, rng)
+            resolve_chance(apply_chance, params, odds, state, history, rng)
         out_endings[i, 0] = state[OUTCOME]
         out_endings[i, 1] = state[REASON]
         out_endings[i, 2] = state[MARGIN]
@@ -163,8 +179,7 @@ def step_range(  # type: ignore[no-untyped-def]
             out_terminated[i] = not out_truncated[i]
             finished += 1
             if restart_finished:
-                initial(params, state, history)
-                resolve_chance(apply_chance, params, odds, state, history, rng)
+                start_game(initial, apply_chance, params, odds, state, history, rng)
         legal_mask(legal, params, state, history, scratch, out_masks[i])
         out_to_move[i] = state[MOVER]
         out_seats[i] = state[SEAT]
@@ -212,8 +227,7 @@ def random_range(  # type: ignore[no-untyped-def]
             resolve_chance(apply_chance, params, odds, state, history, rng)
             if state[OUTCOME] != RUNNING:
                 finished += 1
-                initial(params, state, history)
-                resolve_chance(apply_chance, params, odds, state, history, rng)
+                start_game(initial, apply_chance, params, odds, state, history, rng)
     return finished
 
 

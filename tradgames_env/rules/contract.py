@@ -294,14 +294,16 @@ def make_options(rules: GameRules, variant: str = "box", **overrides: Any) -> An
     Raises:
         OptionError: unknown variant or option (the nearest name is given), or a value the game refuses.
     """
-    if variant not in rules.variants:
+    if not isinstance(variant, str) or variant not in rules.variants:
         raise OptionError(f"{rules.name} has no variant {variant!r}; {_nearest(variant, list(rules.variants))}")
     options = rules.variants[variant]
     names = [field.name for field in dataclasses.fields(options)]
     for name in overrides:
         if name not in names:
             raise OptionError(f"{rules.name} has no option {name!r}; {_nearest(name, names)}")
-    return dataclasses.replace(options, **overrides) if overrides else options
+    # Sweeps hand over NumPy numbers, which mean the plain ones.
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in overrides.items()}
+    return dataclasses.replace(options, **plain) if plain else options
 
 
 def _nearest(name: object, known: list[str]) -> str:

@@ -810,7 +810,7 @@ def _feature_scales(options: PetteiaOptions) -> dict[str, float]:
 
 # -- text ----------------------------------------------------------------------------------------------------------
 _MOVE = re.compile(
-    r"\s*([A-Z])([0-9]+)\s*(?:->|→|-)?\s*([A-Z])([0-9]+)"
+    r"\s*+([A-Z])([0-9]+)\s*+(?:->|→|-)?\s*+([A-Z])([0-9]+)"
     r"(?:\s*X\s*([A-Z][0-9]+(?:\s*,\s*[A-Z][0-9]+)*))?\s*",
     re.ASCII | re.IGNORECASE,
 )
@@ -895,7 +895,7 @@ def _read_board(options: PetteiaOptions, state: State, board: str) -> None:
         raise NotationError(f"the board has {options.rows} rows, not {len(rows)}")
     leaders = ""
     for rank, row in zip(range(options.rows - 1, -1, -1), rows, strict=True):
-        if re.fullmatch(r"(?:[oxOX]|[1-9][0-9]*)*", row) is None:
+        if re.fullmatch(r"(?:[oxOX]|[1-9][0-9]*+)*+", row) is None:
             raise NotationError(f"row {rank + 1} may hold 'o', 'x' and numbers of empty squares, not {row[:40]!r}")
         # A run of more than two digits is too wide whatever it says.
         cells = re.sub("[0-9]+", lambda run: " " * (int(run.group()) if len(run.group()) < 3 else 99), row)
@@ -982,13 +982,13 @@ def parse_action(options: PetteiaOptions, state: State, text: str) -> int:
     origin = _read_square(options, match[1], match[2])
     goal = _read_square(options, match[3], match[4])
     if (origin[0] == goal[0]) == (origin[1] == goal[1]):
-        raise IllegalMoveError(f"{text.strip()!r}: a piece moves along a row or a column to another square")
+        raise IllegalMoveError(f"{text.strip()[:60]!r}: a piece moves along a row or a column to another square")
     if match[5] is not None:
         squares = re.split(r"[\s,]+", match[5])
-        named = {_square_name(*_read_square(options, square[0], square[1:])) for square in squares}
+        named = [_square_name(*_read_square(options, square[0], square[1:])) for square in squares]
         captured = _captured_squares(options, state, *goal)
-        if named != set(captured):
-            raise IllegalMoveError(f"{text.strip()!r}: this move captures {','.join(captured) or 'nothing'}")
+        if sorted(named) != sorted(captured):
+            raise IllegalMoveError(f"{text.strip()[:60]!r}: this move captures {','.join(captured) or 'nothing'}")
     if state[MOVER] == 1:
         origin = (options.rows - 1 - origin[0], options.cols - 1 - origin[1])
         goal = (options.rows - 1 - goal[0], options.cols - 1 - goal[1])

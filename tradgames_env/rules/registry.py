@@ -24,6 +24,8 @@ def load_rules(name: str) -> "GameRules":
     Raises:
         ValueError: there is no such game; the message lists those there are.
     """
+    if not isinstance(name, str):
+        raise ValueError(f"a game is given by its name, such as {games()[0]!r}, not {name!r}")
     if name in _registered:
         return _registered[name]
     if name not in games():

@@ -848,7 +848,7 @@ def _put_bonus(options: YoteOptions, state: State, text: str) -> None:
 # -- move notation -------------------------------------------------------------------------------------------------
 _SQUARE = r"[A-H][1-8]"
 _MOVE_TEXT = re.compile(
-    rf"\s*(?:(?P<mark>[+*])\s*(?P<on>{_SQUARE})|(?P<start>{_SQUARE})\s*(?:->|→|-)?\s*(?P<end>{_SQUARE}))"
+    rf"\s*+(?:(?P<mark>[+*])\s*+(?P<on>{_SQUARE})|(?P<start>{_SQUARE})\s*+(?:->|→|-)?\s*+(?P<end>{_SQUARE}))"
     rf"(?:\s*x\s*(?P<captured>{_SQUARE}(?:\s*,\s*{_SQUARE})*))?\s*",
     re.IGNORECASE | re.ASCII,
 )
@@ -904,7 +904,7 @@ def parse_action(options: YoteOptions, state: State, text: str) -> int:
         plane = 1 + (direction ^ mover)
     if named and named != taken:
         truth = "x " + _square_name(options, taken[0]) if taken else "no capture by a jump"
-        raise IllegalMoveError(f"{text.strip()!r} names the wrong capture; the move makes {truth}")
+        raise IllegalMoveError(f"{text.strip()[:60]!r} names the wrong capture; the move makes {truth}")
     return plane * squares + (squares - 1 - square if mover == 1 else square)
 
 

@@ -134,7 +134,7 @@ class YutNoriOptions(Options):
     stick_p: float = 0.5
     """Probability that a stick falls face up, strictly between 0 and 1 (N2)."""
     nak_prob: float = 0.0
-    """Probability that a throw is void because a stick fell off, 0 <= p < 1 (N3)."""
+    """Probability that a throw is void because a stick fell off, 0 to 0.99 (N3)."""
     first_player: str = "throw_off"
     """Who starts: "throw_off" or "random" (a fair coin both), "natural", "black" (N10)."""
     seats_per_side: int = 1
@@ -160,9 +160,7 @@ class YutNoriOptions(Options):
         check_range(self, "stick_p", 0.0, 1.0)
         if not 0.0 < self.stick_p < 1.0:
             raise OptionError(f"option 'stick_p' must lie strictly between 0 and 1, not {self.stick_p!r}")
-        check_range(self, "nak_prob", 0.0, 1.0)
-        if self.nak_prob >= 1.0:
-            raise OptionError(f"option 'nak_prob' must be below 1, not {self.nak_prob!r}")
+        check_range(self, "nak_prob", 0.0, 0.99)
         check_choice(self, "first_player", ("throw_off", "natural", "black", "random"))
         check_choice(self, "seats_per_side", (1, 2))
         for name in ("extra_on_yut_mo", "bonus_stacking", "backdo"):
@@ -709,10 +707,14 @@ def _read_side(options: YutNoriOptions, state: State, colour: int, text: str) ->
         raise NotationError(f"{name} has {total} pieces in {text!r}, not {options.pieces}")
 
 
+def _known_stations(options: YutNoriOptions) -> str:
+    """Where units can stand, for messages."""
+    return f"stations go from {START if options.finish == 'pass' else 1} to {NUM_STATIONS - 1}"
+
+
 def _put_unit(options: YutNoriOptions, state: State, colour: int, station: int, mark: str, count: int) -> None:
     if station >= NUM_STATIONS or not _ways_of(options, station):
-        first = START if options.finish == "pass" else 1
-        raise NotationError(f"no unit can stand on station {station}; stations go from {first} to {NUM_STATIONS - 1}")
+        raise NotationError(f"no unit can stand on station {station}; {_known_stations(options)}")
     allowed = [MARKS[way] for way in _ways_of(options, station)]
     if mark not in allowed:
         known = ", ".join(allowed[1:]) or "none"
@@ -832,20 +834,65 @@ def format_action(options: YutNoriOptions, state: State, action: int) -> str:
     way = f" {FORK_WORDS[code]}" if code in FORK_WORDS and value != BACKDO else ""
     captured = _captured(state, target)
     suffix = f" x{captured}" if captured else ""
-    return f"{named}{origin}{way} -> {'home' if target == AT_HOME else target}{suffix}"
+    return f"{named}{origin}{way} -> {_end_word(target)}{suffix}"
+
+
+def _end_word(target: int | None) -> str:
+    """A target in notation, empty where there is none."""
+    if target is None:
+        return ""
+    return "home" if target == AT_HOME else str(target)
 
 
 def _codes_of(options: YutNoriOptions, origin: str, way: str | None, text: str) -> list[int]:
-    """Codes that an origin and its way can mean; without a way both are tried, as their ends never coincide."""
+    """Codes that an origin and its way can mean; without a way both are tried, as their ends never coincide.
+
+    Raises:
+        NotationError: no such station, or no such way from it.
+    """
     if origin == "enter":
-        codes = [ENTER] if way is None else []
+        codes = [ENTER]
     else:
         codes = [code for code in range(1, _num_codes(options)) if ORIGINS[code] == int(origin)]
-        if way is not None:
-            codes = [code for code in codes if FORK_WORDS.get(code) == way]
     if not codes:
-        raise NotationError(f"{text!r} starts from no station, or takes a way that is not there")
-    return codes
+        raise NotationError(f"{text!r}: no unit can stand on station {origin}; {_known_stations(options)}")
+    if way is None:
+        return codes
+    words = {FORK_WORDS[code]: code for code in codes if code in FORK_WORDS}
+    if way not in words:
+        raise NotationError(f"{text!r}: {origin} has no way {way!r}; ways known there: {', '.join(words) or 'none'}")
+    return [words[way]]
+
+
+def _find_move(options: YutNoriOptions, state: State, move: re.Match[str], text: str) -> tuple[int, int]:
+    """Value index and code of the one move with the hand that a matched text means.
+
+    Raises:
+        NotationError: no such station or way, or two values in hand fit.
+        IllegalMoveError: no value in hand leads there.
+    """
+    value_name, origin, way, end, _ = move.groups()
+    codes = _codes_of(options, origin, way, text)
+    hand = _format_hand(options, state)
+    held = [value for value in sorted(set(_hand(options, state))) if value_name in (None, VALUE_NAMES[value])]
+    if not held:
+        raise IllegalMoveError(f"{text!r} needs {value_name or 'a throw'} in hand, not {hand}")
+    ends = {
+        (value, code): _end_word(_target(options, state, code, value))
+        for value in held
+        for code in codes
+        if way is None or value != BACKDO
+    }
+    # '07' is as good as '7'
+    fits = [found for found, word in ends.items() if word == (end if end == "home" else str(int(end)))]
+    if not fits:
+        known = " or ".join(dict.fromkeys(word for word in ends.values() if word)) or "no station"
+        start = origin if way is None else f"{origin} {way}"
+        raise IllegalMoveError(f"{text!r}: with {hand} in hand, {start} goes to {known}, not to {end}")
+    if len(fits) > 1:
+        example = f"{VALUE_NAMES[fits[0][0]]}: {move.string}"
+        raise NotationError(f"{text!r} fits several values in hand; name one, as in {example!r}")
+    return fits[0]
 
 
 def parse_action(options: YutNoriOptions, state: State, text: str) -> int:
@@ -863,27 +910,13 @@ def parse_action(options: YutNoriOptions, state: State, text: str) -> int:
     match = _MOVE.fullmatch(spoken)
     if match is None:
         raise NotationError(f"cannot read the move {text!r}; it must be like 'enter -> 3', '5 short -> 21' or 'pass'")
-    value_name, origin, way, end, suffix = match.groups()
-    end_station = AT_HOME if end == "home" else int(end)
-    if end != "home" and end_station >= NUM_STATIONS:
-        raise NotationError(f"{text!r}: there is no station {end}")
-    codes = _codes_of(options, origin, way, text)
-    held = sorted(set(_hand(options, state)))
-    fits = [
-        (value, code)
-        for value in held
-        for code in codes
-        if value_name in (None, VALUE_NAMES[value])
-        and _target(options, state, code, value) == end_station
-        and (way is None or value != BACKDO)
-    ]
-    if not fits:
-        raise IllegalMoveError(f"{text!r} is not what the throw in hand ({_format_hand(options, state)}) gives")
-    if len(fits) > 1:
-        raise NotationError(f"{text!r} fits several values in hand; name one, as in 'mo: {spoken}'")
-    value, code = fits[0]
-    if suffix is not None and int(suffix) != _captured(state, end_station):
-        raise IllegalMoveError(f"{text!r} captures {_captured(state, end_station)} pieces, not {suffix}")
+    end, suffix = match[4], match[5]
+    if end != "home" and int(end) >= NUM_STATIONS:
+        raise NotationError(f"{text!r}: there is no station {end}; {_known_stations(options)}")
+    value, code = _find_move(options, state, match, text)
+    captured = _captured(state, AT_HOME if end == "home" else int(end))
+    if suffix is not None and int(suffix) != captured:
+        raise IllegalMoveError(f"{text!r} captures {captured} pieces, not {suffix}")
     return value * _num_codes(options) + code if options.extra_on_yut_mo else code
 
 
