@@ -1,4 +1,4 @@
-"""One move ahead: every position that a legal move can lead to, throws included, as array rows for a network to value."""
+"""One move ahead: every position a legal move can lead to, throws included, as array rows for a network to value."""
 
 import dataclasses
 from collections.abc import Sequence
