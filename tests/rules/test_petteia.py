@@ -729,6 +729,7 @@ def test_finished_positions_load_as_finished(text, winner, reason):
         ("xxxxxxxx/٨/8/8/8/8/8/oooooooo o 0 -", "row 7 may hold"),
         ("xxxxxxxx/-8/8/8/8/8/8/oooooooo o 0 -", "row 7 may hold"),
         ("xxxxxxxx/" + "9" * 5000 + "/8/8/8/8/8/oooooooo o 0 -", "row 7 must have 8 squares"),
+        ("xxxxxxxx/" + "1" * 5000 + "z/8/8/8/8/8/oooooooo o 0 -", "row 7 may hold"),
         ("xxxxxxxz/8/8/8/8/8/8/oooooooo o 0 -", "row 8 may hold"),
         ("xxxxxxxx/8/8/8/8/8/8/oooooooO o 0 -", "no leaders"),
         ("xxxxxxxx/x7/8/8/8/8/8/oooooooo o 0 -", "black has 9 stones; there are only 8"),
@@ -820,6 +821,7 @@ def test_move_spellings(move):
         "D1 -> D4 x C4 D5",
         "D1 -> D٤",
         "D1 -> D" + "4" * 5000,
+        "D1" + " " * 50_000 + "?",
         "pass",
         "11",
         "D-1 -> D4",
@@ -839,6 +841,7 @@ def test_unreadable_moves(move):
     [
         "D1 -> D4 x C4",
         "D1 -> D4 x C4,D5,E4,A8",
+        "D1 -> D4 x C4,C4,D5,E4",
         "D1 -> D3 x D4",
         "D1 -> E4",
         "D1 -> D1",
@@ -853,6 +856,13 @@ def test_illegal_moves(move):
     with pytest.raises(IllegalMoveError):
         position.push(move)
     assert position.text() == THREE
+
+
+@pytest.mark.parametrize("move", ["D1 -> D4 x C4" + ",C4" * 5000, "D1" + " " * 5000 + "E4"])
+def test_refusals_quote_no_more_than_the_beginning(move):
+    with pytest.raises(IllegalMoveError) as refusal:
+        load(THREE).push(move)
+    assert len(str(refusal.value)) < 200
 
 
 def test_two_digit_ranks_and_far_files():
@@ -883,6 +893,13 @@ def test_board_text():
     assert lines[9] == "black (x) to move"
     assert lines[10] == "natural captures 1, black captures 0, quiet moves 7, die 3"
     assert "not yet thrown" in str(Position("petteia", first_player="random", chance="explicit"))
+    for text, result in (
+        ("xxo5/oo6/8/8/8/8/8/8 x 3 -", "natural (o) wins: blocked"),
+        ("xxxxxxxx/8/8/8/8/8/8/o7 o 0 -", "black (x) wins: captures"),
+        (BOX_START.replace(" 0 ", " 100 "), "draw: quiet"),
+    ):
+        assert str(load(text)).splitlines()[9] == result
+    assert "stopped: max_turns" in str(play(Position("petteia", max_turns=1), "A1-A2"))
 
 
 def test_site_pieces_and_layout():

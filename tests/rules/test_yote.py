@@ -598,7 +598,8 @@ def test_notation_alternatives(position: str, spelling: str, move: str) -> None:
 
 @pytest.mark.parametrize(
     "text", ["", "C3", "+", "+C", "C3 -> ", "pass", "C3 -> C9", "I1 -> C4", "+G1", "C3 => C4", "C3 -> C4 -> C5",
-             "C\u0663 -> C4", "C3 -> E3 x", "C3 -> E3 x G3", "enter -> 3", "*", "+-1", "C3 -> C" + "4" * 5000],
+             "C\u0663 -> C4", "C3 -> E3 x", "C3 -> E3 x G3", "enter -> 3", "*", "+-1", "C3 -> C" + "4" * 5000,
+             "C3" + " " * 50_000 + "?"],
 )  # fmt: skip
 def test_notation_errors(text: str) -> None:
     with pytest.raises(NotationError):
@@ -614,6 +615,12 @@ def test_notation_illegal_moves(text: str) -> None:
     with pytest.raises(IllegalMoveError):
         position.push(text)
     assert position.text() == JUMP
+
+
+def test_refusals_quote_no_more_than_the_beginning() -> None:
+    with pytest.raises(IllegalMoveError) as refusal:
+        load(JUMP).push("C3 -> E3 x D3" + ",D3" * 5000)
+    assert len(str(refusal.value)) < 200
 
 
 def test_action_ids_are_the_movers() -> None:

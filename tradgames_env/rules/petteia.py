@@ -1021,7 +1021,7 @@ def _status(options: PetteiaOptions, state: State) -> dict[str, str]:
 
 
 def board_text(options: PetteiaOptions, state: State) -> str:
-    """The board with coordinates, the side to move and what stands beside it."""
+    """The board with coordinates, the side to move or the result, and what stands beside it."""
     pieces = site_pieces(options, state)
     lines = []
     for rank in range(options.rows - 1, -1, -1):
@@ -1029,7 +1029,11 @@ def board_text(options: PetteiaOptions, state: State) -> str:
         lines.append(f"{rank + 1:2d}  " + " ".join(piece or "." for piece in row))
     lines.append("    " + " ".join(_FILES[: options.cols]))
     side = {"o": "natural (o) to move", "x": "black (x) to move", "?": "who starts is not yet thrown"}
-    lines.append(side[_side_letter(state, _chance_kinds(options))])
+    result = {NATURAL_WINS: "natural (o) wins", BLACK_WINS: "black (x) wins", DRAW: "draw", TRUNCATED: "stopped"}
+    if state[OUTCOME] == RUNNING:
+        lines.append(side[_side_letter(state, _chance_kinds(options))])
+    else:
+        lines.append(f"{result[int(state[OUTCOME])]}: {REASONS[state[REASON]]}")
     lines.append(", ".join(f"{name} {value}" for name, value in _status(options, state).items()))
     return "\n".join(lines)
 
