@@ -254,7 +254,7 @@ class Position:
         legal = self._legal_actions()
         index = int(np.searchsorted(legal, action))
         if index == len(legal) or legal[index] != action:
-            raise IllegalMoveError(f"{move!r} is not legal in {self.text()!r}; legal: {self._some_legal_moves()}")
+            raise IllegalMoveError(f"{_shown(move)} is not legal in {self.text()!r}; legal: {self._some_legal_moves()}")
         return action
 
     def push(self, move: str | int) -> None:
@@ -324,8 +324,8 @@ class Position:
         if not self.chance_due:
             raise IllegalMoveError("no throw is due")
         kind = self.ruleset.chance_kinds[self._state[CHANCE] - 1]
-        if isinstance(outcome, bool | float) or outcome not in kind.values:
-            raise IllegalMoveError(f"a {kind.name} shows one of {kind.values}, not {outcome!r}")
+        if not isinstance(outcome, int | np.integer) or isinstance(outcome, bool) or outcome not in kind.values:
+            raise IllegalMoveError(f"a {kind.name} shows one of {kind.values}, not {_shown(outcome)}")
         self._remember(None)
         index = kind.values.index(outcome)
         self.ruleset.kernels.apply_chance(self.ruleset.params, self._state, self._history, index)
@@ -479,13 +479,22 @@ def count_positions(position: Position, depth: int) -> int:
 
 def _refuse_no_text(text: object) -> None:
     if not isinstance(text, str):
-        raise NotationError(f"a position is given as a text, not as {text!r}")
+        raise NotationError(f"a position is given as a text, not as {_shown(text)}")
 
 
 def _as_action(move: object) -> int:
+    try:
+        action = operator.index(move)  # type: ignore[arg-type]
+    except Exception as error:  # whatever __index__ raises, what was handed over is no move
+        raise IllegalMoveError(f"a move is a text or an integer action id, not {_shown(move)}") from error
     if isinstance(move, bool):
         raise IllegalMoveError(f"a move is a text or an integer action id, not {move!r}")
-    try:
-        return operator.index(move)  # type: ignore[arg-type]
-    except TypeError:
-        raise IllegalMoveError(f"a move is a text or an integer action id, not {move!r}") from None
+    return action
+
+
+def _shown(value: object) -> str:
+    """``repr`` of what a caller handed over, cut to a length that leaves a message readable."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return "a number of more than 60 digits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

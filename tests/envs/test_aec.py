@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pettingzoo
 import pytest
+from gymnasium.error import ResetNeeded
 from pettingzoo.test import api_test, parallel_api_test, render_test, seed_test
 
 import tradgames_env as tg
@@ -352,3 +353,24 @@ def test_two_processes_play_the_same_game() -> None:
     for text in plays[0]:
         position.push(position.legal_actions()[0])
         assert position.text() == text
+
+
+def test_before_the_first_reset() -> None:
+    env = tg.raw_env("yote")
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) before step\(\)"):
+        env.step(0)
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) before observe\(\)"):
+        env.observe("player_0")
+
+
+@pytest.mark.parametrize("options", ["x", 5, [("position", "x")]])
+def test_reset_options_of_a_wrong_kind_are_refused(options: Any) -> None:
+    with pytest.raises(ValueError, match="reset options must be a dict or None"):
+        tg.raw_env("yote").reset(options=options)
+
+
+def test_unknown_agents_are_named() -> None:
+    env = tg.raw_env("yote")
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match="there is no agent 'player_9'; agents: player_0, player_1"):
+        env.observe("player_9")

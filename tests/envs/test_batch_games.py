@@ -1,6 +1,7 @@
 """Many games as arrays: the same games whatever the number of games or threads, and nothing lost on a bad call."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,3 +134,24 @@ def test_games_stopped_before_any_decision_are_thrown_anew() -> None:
     assert not any(Position("yut_nori", seed=seed, **options).is_over for seed in range(50))
     first = tg.BatchGames("yut_nori", num_games=50, seed=8, **options)
     assert first.position(0).text() == Position("yut_nori", seed=8, **options).text()
+
+
+@pytest.mark.parametrize("index", [-1, 4, None, True, "0", 1.0])
+def test_games_that_are_not_there_are_refused(index: Any) -> None:
+    games = tg.BatchGames("puluc", num_games=4, seed=0)
+    before = games.states.copy()
+    with pytest.raises(ValueError, match="index of a game"):
+        games.position(index)
+    with pytest.raises(ValueError, match="index of a game"):
+        games.load(index, Position("puluc"))
+    assert (games.states == before).all()
+
+
+@pytest.mark.parametrize("which", [None, "x", [True], [1, 0, 1, 0], np.ones(3, np.bool_)])
+def test_masks_of_a_wrong_kind_are_refused(which: Any) -> None:
+    games = tg.BatchGames("puluc", num_games=4, seed=0)
+    before = games.states.copy()
+    for call in (lambda: games.restart(which), lambda: games.step_some(games.sample_legal_actions(), which)):
+        with pytest.raises(ValueError, match=r"which must be \(4,\) bool"):
+            call()
+    assert (games.states == before).all()

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import gymnasium
 import numpy as np
+from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
@@ -135,8 +136,11 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         """Play one action of the selected agent; None for an agent whose game is over.
 
         Raises:
+            ResetNeeded: no game was started yet.
             IllegalMoveError: the action is not legal; nothing has changed.
         """
+        if not hasattr(self, "agents"):
+            raise ResetNeeded("call reset() before step(): no game was started yet")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
@@ -189,7 +193,16 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         return np.zeros(self._position.ruleset.num_actions, np.int8)
 
     def observe(self, agent: str) -> Any:
-        """What an agent sees now, as fresh arrays; any agent may be asked at any time."""
+        """What an agent sees now, as fresh arrays; any agent may be asked at any time.
+
+        Raises:
+            ResetNeeded: no game was started yet.
+            ValueError: there is no such agent.
+        """
+        if not hasattr(self, "agents"):
+            raise ResetNeeded("call reset() before observe(): no game was started yet")
+        if agent not in self._seats:
+            raise ValueError(f"there is no agent {agent!r}; agents: {', '.join(self.possible_agents)}")
         image = self._encoder.observe(self._position, self._seats[agent])
         if self._mask_in == "info":
             return image
@@ -277,6 +290,8 @@ def reset_position(options: dict[str, Any] | None) -> str | None:
 
     Other keys are none of our business: libraries and PettingZoo's own tests pass keys of theirs.
     """
+    if not isinstance(options, dict | None):
+        raise ValueError(f"reset options must be a dict or None, not {options!r}")
     text = (options or {}).get("position")
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the reset option 'position' must be a position text, not {text!r}")

@@ -65,6 +65,8 @@ class BatchGames:
     ) -> None:
         self.ruleset: Ruleset = load_ruleset(game, variant, **options)
         self.num_games = require_count("num_games", num_games, 1)
+        if not isinstance(restart_finished, bool):
+            raise ValueError(f"restart_finished must be True or False, not {restart_finished!r}")
         self.restart_finished = restart_finished
         cores = len(os.sched_getaffinity(0))
         self.num_threads = cores if num_threads is None else require_count("num_threads", num_threads, 1)
@@ -101,8 +103,12 @@ class BatchGames:
         self.restart(np.ones(self.num_games, np.bool_))
 
     def restart(self, which: NDArray[np.bool_]) -> None:
-        """Start the games where ``which`` (N,) bool holds anew; nothing changes of the others."""
-        self._advance(np.where(which, RESTART, SKIP))
+        """Start the games where ``which`` (N,) bool holds anew; nothing changes of the others.
+
+        Raises:
+            ValueError: ``which`` is not (N,) bool.
+        """
+        self._advance(np.where(self._games_mask(which), RESTART, SKIP))
 
     def step_some(self, actions: NDArray[np.integer[Any]], which: NDArray[np.bool_]) -> None:
         """As ``step``, but only in the games where ``which`` (N,) bool holds; nothing changes of the others.
@@ -111,6 +117,7 @@ class BatchGames:
             ValueError: wrong shape or not integers. Nothing was played.
             IllegalMoveError: an action is not legal, or its game is over. Nothing was played.
         """
+        which = self._games_mask(which)
         chosen = self._checked(actions, which)
         self._advance(np.where(which, chosen, SKIP))
 
@@ -179,15 +186,21 @@ class BatchGames:
         return int(finished)
 
     def position(self, index: int, *, seed: Seed = None) -> Position:
-        """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw."""
+        """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw.
+
+        Raises:
+            ValueError: there is no such game.
+        """
+        index = self._game_index(index)
         return Position.from_rows(self.ruleset, self.states[index], self.histories[index], seed=seed)
 
     def load(self, index: int, position: Position) -> None:
         """Put a copy of ``position`` in the place of game ``index`` and rewrite the arrays of all games.
 
         Raises:
-            ValueError: it is no position, or belongs to another game or other options.
+            ValueError: there is no such game; it is no position, or belongs to another game or other options.
         """
+        index = self._game_index(index)
         if not isinstance(position, Position):
             raise ValueError(f"a Position can be loaded, not {position!r}")
         if position.ruleset is not self.ruleset:
@@ -200,6 +213,18 @@ class BatchGames:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+    def _game_index(self, index: object) -> int:
+        number = require_count("index of a game", index, 0)
+        if number >= self.num_games:
+            raise ValueError(f"index of a game must be below {self.num_games}, not {number}")
+        return number
+
+    def _games_mask(self, which: object) -> NDArray[np.bool_]:
+        mask = np.asarray(which)
+        if mask.shape != (self.num_games,) or mask.dtype != np.bool_:
+            raise ValueError(f"which must be ({self.num_games},) bool, not {mask.shape} {mask.dtype}")
+        return mask
 
     def _restart_ended(self) -> None:
         ended = self.states[:, OUTCOME] != RUNNING

@@ -283,7 +283,7 @@ def check_choice(options: Options, name: str, choices: tuple[Any, ...]) -> None:
         OptionError: naming the option, its value and the choices.
     """
     value = getattr(options, name)
-    if not any(value == choice and type(value) is type(choice) for choice in choices):
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
         raise OptionError(f"option {name!r} must be one of {listed}, not {value!r}")
 

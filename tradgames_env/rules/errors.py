@@ -1,6 +1,5 @@
 """Errors that a user of the rules can cause; each message names what was wrong and what would be right."""
 
-
 import operator
 
 
@@ -32,5 +31,5 @@ def require_count(name: str, value: object, low: int) -> int:
     except TypeError:
         count = low - 1
     if isinstance(value, bool) or count < low:
-        raise ValueError(f"{name} must be an integer of at least {low}, not {value!r}")
+        raise ValueError(f"{name} must be an integer of at least {low}, not {value!r:.80}")
     return count
