@@ -237,3 +237,15 @@ def test_names_of_a_wrong_kind_are_refused(name: Any) -> None:
 def test_numpy_numbers_are_options() -> None:
     assert Position("petteia", quiet_limit=np.int64(7)).options.quiet_limit == 7
     assert Position("puluc", stick_p=np.float64(0.25)).options.stick_p == 0.25
+
+
+def test_copies_share_no_rows_after_pop_and_advance() -> None:
+    position = Position("petteia")
+    start = position.text()
+    position.push("A1-A2")
+    other = position.copy()
+    position.pop()
+    position.advance(position.parse("B1-B5"))
+    assert position.move_stack == []
+    other.pop()
+    assert other.text() == start

@@ -156,7 +156,7 @@ class Encoder:
         scales = ruleset.rules.feature_scales(ruleset.options)
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
-        self._blank: NDArray[np.float32] = self.empty(1)[0]
+        self._blank: NDArray[np.float32] = self.empty(1)[0].reshape(len(PLANES), -1)
 
     def empty(self, count: int) -> NDArray[np.float32]:
         """(count, C, H, W) float32 with the planes that never change; what ``encode_range`` writes into."""
@@ -206,10 +206,9 @@ class Encoder:
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
         self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
-        out: NDArray[np.float32] = self._blank.copy()
-        flat = out.reshape(len(PLANES), -1)
-        _write_planes(sites, scalars, self._cells, self._site_factors, self._scalar_factors, flat)
-        return out
+        out = self._blank.copy()
+        _write_planes(sites, scalars, self._cells, self._site_factors, self._scalar_factors, out)
+        return out.reshape(self.shape)
 
     def informative_cells(self) -> NDArray[np.int64]:
         """(F,) int64: indices into a flattened observation that can differ from a constant, each number once.

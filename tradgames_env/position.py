@@ -122,7 +122,7 @@ class Position:
         self._history: History = np.zeros(ruleset.history_size, np.uint64)
         self._rng = generator_word(seed)
         self._stack: list[_Snapshot] = []
-        self._legal: NDArray[np.int32] | None = None
+        self._mask: NDArray[np.int8] | None = None
 
     def restart(self, text: str | None = None, *, seed: Seed = None) -> None:
         """Go back to the start, or to the position a text describes; the generator goes on unless seeded anew.
@@ -133,7 +133,7 @@ class Position:
         fresh = Position.from_ruleset(self.ruleset, text, chance="explicit")
         self._rng = self._rng.copy() if seed is None else generator_word(seed)
         self._state, self._history = fresh._state, fresh._history
-        self._stack, self._legal = [], None
+        self._stack, self._mask = [], None
         if text is None:
             self._start()
         else:
@@ -218,18 +218,17 @@ class Position:
 
     def legal_actions(self) -> list[int]:
         """Ids of the legal actions in the mover's frame, ascending; empty when a throw is due or the game is over."""
-        return [int(action) for action in self._legal_actions()]
+        actions: list[int] = self._legal_mask().nonzero()[0].tolist()
+        return actions
 
     def legal_moves(self) -> list[str]:
         """The legal moves in notation, in the order of their action ids."""
         rules, options = self.ruleset.rules, self.ruleset.options
-        return [rules.format_action(options, self._state, int(action)) for action in self._legal_actions()]
+        return [rules.format_action(options, self._state, action) for action in self.legal_actions()]
 
     def action_mask(self) -> NDArray[np.int8]:
         """(A,) int8: 1 for legal actions."""
-        mask = np.zeros(self.ruleset.num_actions, np.int8)
-        mask[self._legal_actions()] = 1
-        return mask
+        return self._legal_mask().copy()
 
     def notation(self, action: int) -> str:
         """A legal action in notation, captures included.
@@ -237,7 +236,11 @@ class Position:
         Raises:
             IllegalMoveError: it is not legal here.
         """
-        return self.ruleset.rules.format_action(self.ruleset.options, self._state, self.parse(action))
+        return self.notation_of_legal(self.parse(action))
+
+    def notation_of_legal(self, action: int) -> str:
+        """``notation`` of an action that is known to be legal, without checking it."""
+        return self.ruleset.rules.format_action(self.ruleset.options, self._state, action)
 
     def parse(self, move: str | int) -> int:
         """The id of a legal move given in notation (with or without captures) or as an id.
@@ -251,9 +254,8 @@ class Position:
             action = self.ruleset.rules.parse_action(self.ruleset.options, self._state, move)
         else:
             action = _as_action(move)
-        legal = self._legal_actions()
-        index = int(np.searchsorted(legal, action))
-        if index == len(legal) or legal[index] != action:
+        mask = self._legal_mask()
+        if not 0 <= action < len(mask) or mask[action] == 0:
             raise IllegalMoveError(f"{_shown(move)} is not legal in {self.text()!r}; legal: {self._some_legal_moves()}")
         return action
 
@@ -269,8 +271,12 @@ class Position:
     def push_legal(self, action: int) -> None:
         """``push`` of an action that is known to be legal, without checking it."""
         self._remember(action)
-        self.ruleset.kernels.apply(self.ruleset.params, self._state, self._history, action)
-        self._throw_if_automatic()
+        self._play(action)
+
+    def advance(self, action: int) -> None:
+        """``push_legal`` for good: nothing can be popped afterwards, which is faster and keeps copies small."""
+        self._stack = []
+        self._play(action)
 
     def pop(self) -> int | None:
         """Undo the last ``push`` or ``apply_chance`` exactly, throws drawn after it included.
@@ -283,8 +289,10 @@ class Position:
         """
         if not self._stack:
             raise IndexError("pop from a position on which nothing was played")
-        self._state, self._history, self._rng, action = self._stack.pop()
-        self._legal = None
+        # Copies: other copies of this position may hold the same rows on their stacks.
+        state, history, rng, action = self._stack.pop()
+        self._state, self._history, self._rng = state.copy(), history.copy(), rng.copy()
+        self._mask = None
         return action
 
     def clear_stack(self) -> None:
@@ -372,23 +380,19 @@ class Position:
         self.chance = values["chance"]
         self._state, self._history, self._rng = values["rows"]
         self._stack = values["stack"]
-        self._legal = None
+        self._mask = None
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 
-    def _legal_actions(self) -> NDArray[np.int32]:
-        if self._legal is None:
-            self._legal = self._list_legal()
-        return self._legal
-
-    def _list_legal(self) -> NDArray[np.int32]:
-        if self.is_over or self.chance_due:
-            return np.empty(0, np.int32)
-        actions = np.empty(self.ruleset.num_actions, np.int32)
-        count = self.ruleset.kernels.legal(self.ruleset.params, self._state, self._history, actions)
-        legal = actions[:count]
-        legal.sort()
-        return legal
+    def _legal_mask(self) -> NDArray[np.int8]:
+        """(A,) int8, kept until the position changes; not to be written to."""
+        if self._mask is None:
+            self._mask = np.zeros(self.ruleset.num_actions, np.int8)
+            if not self.is_over and not self.chance_due:
+                actions = np.empty(self.ruleset.num_actions, np.int32)
+                count = self.ruleset.kernels.legal(self.ruleset.params, self._state, self._history, actions)
+                self._mask[actions[:count]] = 1
+        return self._mask
 
     def _some_legal_moves(self) -> str:
         moves = self.legal_moves()
@@ -400,10 +404,15 @@ class Position:
         if self.chance_due:
             raise IllegalMoveError("a throw is due: call apply_chance first")
 
+    def _play(self, action: int) -> None:
+        self.ruleset.kernels.apply(self.ruleset.params, self._state, self._history, action)
+        self._mask = None
+        self._throw_if_automatic()
+
     def _remember(self, action: int | None) -> None:
         self._stack.append((self._state, self._history, self._rng, action))
         self._state, self._history, self._rng = self._state.copy(), self._history.copy(), self._rng.copy()
-        self._legal = None
+        self._mask = None
 
     def _start(self) -> None:
         """Begin a game, as ``rules.batch.start_game`` does."""
@@ -420,7 +429,7 @@ class Position:
         while self._state[CHANCE] != 0:
             index = draw_outcome(ruleset.odds, self._state[CHANCE], self._rng)
             ruleset.kernels.apply_chance(ruleset.params, self._state, self._history, index)
-            self._legal = None
+            self._mask = None
 
 
 def generator_word(seed: Seed) -> NDArray[np.uint64]:

@@ -146,35 +146,35 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
             self._was_dead_step(action)
             return
         chosen = self._position.parse(_refuse_none(action, agent))
-        self._last_move = self._position.notation(chosen)
+        self._last_move = self._position.notation_of_legal(chosen)
         self._screen.before_move(self._position)
-        self._position.push_legal(chosen)
-        self._position.clear_stack()  # nobody can take a move back here, and copies of the environment stay small
+        self._position.advance(chosen)
         self.num_moves += 1
-        self._cumulative_rewards[agent] = 0.0
-        self._clear_rewards()
         self.agent_selection = self.possible_agents[self._position.seat]
         self._settle()
-        self._accumulate_rewards()
         if self.render_mode == "human":
             self.render()
 
     def _settle(self) -> None:
         """Bring flags, rewards and infos up to the position."""
         position = self._position
-        out_of_moves = self.max_cycles is not None and self.num_moves >= self.max_cycles and not position.is_over
-        terminated = position.is_over and not position.is_truncated
-        truncated = position.is_truncated or out_of_moves
-        for agent in self.agents:
-            self.terminations[agent] = terminated
-            self.truncations[agent] = truncated
-            self.rewards[agent] = position.rewards[self._seats[agent] % 2]
+        stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not position.is_over
+        if position.is_over or stopped:
+            self._end(terminated=not stopped and not position.is_truncated)
         shared = {
             "winner": position.winner,
-            "reason": "max_cycles" if out_of_moves else position.reason,
+            "reason": "max_cycles" if stopped else position.reason,
             "move": self._last_move,
         }
         self.infos = {agent: {**shared, **self._private_info(agent)} for agent in self.agents}
+
+    def _end(self, terminated: bool) -> None:
+        """The game is over for everyone. Before it nobody is paid, so these are the only rewards there are."""
+        for agent in self.agents:
+            self.terminations[agent] = terminated
+            self.truncations[agent] = not terminated
+            self.rewards[agent] = self._position.rewards[self._seats[agent] % 2]
+            self._cumulative_rewards[agent] = self.rewards[agent]
 
     def _private_info(self, agent: str) -> dict[str, Any]:
         info: dict[str, Any] = {}

@@ -146,10 +146,9 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
             self._play(self._position.parse(self.opponent.act(view)))
 
     def _play(self, action: int) -> None:
-        self._moves.append(self._position.notation(action))
+        self._moves.append(self._position.notation_of_legal(action))
         self._screen.before_move(self._position)
-        self._position.push_legal(action)
-        self._position.clear_stack()
+        self._position.advance(action)
 
     def _mask(self) -> NDArray[np.int8]:
         if self._illegal or self._position.is_over:
