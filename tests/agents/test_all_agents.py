@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tradgames_env as tg
+from tests.conftest import ALL_VARIANTS
 from tradgames_env.agents import Agent, load_agent
 
 SPECS = ("random", "greedy", "alphabeta:2", "mcts:40")
@@ -20,6 +21,9 @@ def plays(spec: str, game: str, variant: str) -> bool:
     return not spec.startswith("alphabeta") or all(kind.name == "first player" for kind in kinds)
 
 
+PLAYABLE = [(spec, game, variant) for spec in SPECS for game, variant in ALL_VARIANTS if plays(spec, game, variant)]
+
+
 def play(agent: Agent, position: tg.Position, moves: int) -> list[str]:
     played: list[str] = []
     while len(played) < moves and not position.is_over:
@@ -28,11 +32,9 @@ def play(agent: Agent, position: tg.Position, moves: int) -> list[str]:
     return played
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_moves_policy_and_value(spec: str, game: str, variant: str) -> None:
-    if not plays(spec, game, variant):
-        pytest.skip("a game with dice")
-    position, agent, other = tg.Position(game, variant, seed=3), seeded(spec), load_agent("random")
+@pytest.mark.parametrize(("spec", "name", "kind"), PLAYABLE)
+def test_moves_policy_and_value(spec: str, name: str, kind: str) -> None:
+    position, agent, other = tg.Position(name, kind, seed=3), seeded(spec), load_agent("random")
     other.seed(5)
     for _ in range(15):
         if position.is_over:
@@ -54,23 +56,19 @@ def test_moves_policy_and_value(spec: str, game: str, variant: str) -> None:
             position.push(other.act(position))
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_seeds_reproduce(spec: str, game: str) -> None:
-    if not plays(spec, game, "box"):
-        pytest.skip("a game with dice")
+@pytest.mark.parametrize(("spec", "name"), [(spec, game) for spec, game, variant in PLAYABLE if variant == "box"])
+def test_seeds_reproduce(spec: str, name: str) -> None:
     agent = seeded(spec)
-    first = play(agent, tg.Position(game, seed=1), 12)
+    first = play(agent, tg.Position(name, seed=1), 12)
     agent.seed(1)
-    assert play(agent, tg.Position(game, seed=1), 12) == first
-    games = {tuple(play(seeded(spec, seed), tg.Position(game, seed=1), 12)) for seed in range(8)}
+    assert play(agent, tg.Position(name, seed=1), 12) == first
+    games = {tuple(play(seeded(spec, seed), tg.Position(name, seed=1), 12)) for seed in range(8)}
     if spec == "random":
         assert len(games) > 1
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if plays(spec, "puluc", "box")])
 def test_the_throws_of_the_game_are_not_foreseen(spec: str) -> None:
-    if spec.startswith("alphabeta"):
-        pytest.skip("no dice")
     text = "-/o/-/-/-/-/x/-/- 4 4 0 0 o 2"
     answers = set()
     for seed in range(10):
