@@ -1,4 +1,4 @@
-"""Writes the generated pages: ``docs/encoding.md``, ``docs/games/<game>.md`` and the pictures in ``docs/images``.
+"""Writes the generated pages: encoding, training, one of each game, and the pictures in ``docs/images``.
 
 ``python docs/generate.py`` writes them, ``--check`` says which are out of date and exits 1.
 """
@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import pydantic
+
 import tradgames_env as tg
 from tradgames_env import rendering
 from tradgames_env.encoding import ENCODER_VERSION, PLANES, Encoder
@@ -20,6 +22,8 @@ from tradgames_env.registration import gymnasium_id
 from tradgames_env.rules.contract import GameRules
 from tradgames_env.rules.registry import load_rules
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from training.config import TrainConfig
+from training.metrics import METRICS
 
 FOLDER = pathlib.Path(__file__).parent
 Row = tuple[str, ...]
@@ -119,6 +123,62 @@ def game_page(game: str) -> str:
     )
 
 
+TRAINING = """# Training
+
+`tradgames train` learns a game by self-play with masked PPO (Schulman et al., 2017). Both sides are played by the same
+network, which always sees the board from the side that decides.
+
+- **Who moves next is the rules' answer.** Advantages are computed along the joint sequence of decisions and change sign
+  only where the mover changes, so a side that decides twice in a row (Yote's bonus, Yut Nori's further throws) keeps
+  its own. The reward of the last move reaches the last decision of both sides.
+- **Margin.** Random Petteia is drawn in 99 games of 100, and learning from results alone gets nowhere. A decision that
+  changes the margin (captures, removed counters, pieces home) is rewarded by `shaping.weight` times its share of the
+  largest margin; the weight falls to 0 over `shaping.until` of the run. Value and margin are separate outputs, so
+  the value always means the real result, and evaluation is by real results only.
+- **Variety.** A share of the games begins after random moves, a share is played against frozen past policies, and a
+  side may play carelessly: some of its moves are random. Random and frozen moves are not learned from.
+- **Truncated games** (`max_turns`) count as draws.
+- **Play.** A checkpoint plays with `lookahead` by default: every legal move is tried on a copy, the position it leads
+  to (each outcome of a throw included) is valued by the network, and the best expected value is played.
+  `load_network_agent(path, lookahead=False)` plays the bare policy instead.
+
+A run is a function of its configuration and seed; with a budget of steps the same machine gives the same weights. The
+run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume.safetensors`; a run that
+was stopped goes on with `--resume` as if it never had been.
+
+A checkpoint is a folder: `model.safetensors`, `checkpoint.json` (game, options, versions, network, configuration,
+seed, measured strength, checksum) and a model card. It is data only; it is checked before anything of it is used,
+and it is refused if the game's rules or the encoder have another version.
+"""
+
+
+def training_page() -> str:
+    """Method, every setting and every metric."""
+    rows: list[Row] = []
+    for name, field in TrainConfig.model_fields.items():
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, pydantic.BaseModel):
+            rows += [(f"`{name}.{key}`", shown(entry), entry.description or "") for key, entry in settings_of(section)]
+        else:
+            rows.append((f"`{name}`", shown(field), field.description or ""))
+    metrics = [(f"`{name}`", meaning) for name, meaning in METRICS.items()]
+    return (
+        f"{NOTE}{TRAINING}\n## Settings\n\nAny of them can be given on the command line: "
+        "`tradgames train --config FILE --ppo.epochs 4`.\n\n"
+        f"{table(('setting', 'default', 'meaning'), rows)}\n## Metrics\n\n{table(('metric', 'meaning'), metrics)}"
+    )
+
+
+def settings_of(section: type[pydantic.BaseModel]) -> list[tuple[str, pydantic.fields.FieldInfo]]:
+    """The settings of one section of a configuration."""
+    return list(section.model_fields.items())
+
+
+def shown(field: pydantic.fields.FieldInfo) -> str:
+    """The default of a setting as code."""
+    return "required" if field.is_required() else f"`{field.default!r}`"
+
+
 def picture(game: str) -> str:
     """SVG of a position from a random game."""
     choose, position = random.Random(1), tg.Position(game, seed=3)
@@ -131,7 +191,7 @@ def picture(game: str) -> str:
 
 def pages() -> dict[pathlib.Path, str]:
     """Every generated file with its content."""
-    made = {FOLDER / "encoding.md": encoding_page()}
+    made = {FOLDER / "encoding.md": encoding_page(), FOLDER / "training.md": training_page()}
     for game in tg.games():
         made[FOLDER / "games" / f"{game}.md"] = game_page(game)
         made[FOLDER / "images" / f"{game}.svg"] = picture(game)

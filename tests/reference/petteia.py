@@ -23,9 +23,7 @@ class Game:
 
     def __init__(self, options):
         self.options = options
-        self.board = {
-            (file, rank): EMPTY for file in range(options.cols) for rank in range(options.rows)
-        }
+        self.board = {(file, rank): EMPTY for file in range(options.cols) for rank in range(options.rows)}
         # P1, P19: each side fills the `stone_rows` rows nearest to it.
         for file in range(options.cols):
             for row in range(options.stone_rows):

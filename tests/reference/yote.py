@@ -34,9 +34,7 @@ class Game:
     def __init__(self, options):
         self.options = options
         # Y1: an empty board, all pieces in the reserves.
-        self.board = {
-            (file, rank): EMPTY for file in range(options.cols) for rank in range(options.rows)
-        }
+        self.board = {(file, rank): EMPTY for file in range(options.cols) for rank in range(options.rows)}
         self.reserve = [options.pieces, options.pieces]
         self.quiet = 0  # steps in a row without placement or capture (Y8)
         self.ban = [None, None]  # each side's forbidden step (Y5)
@@ -96,7 +94,8 @@ class Game:
         return [(0, 0.5), (1, 0.5)] if self.first_player_due else []
 
     def apply_chance(self, value):
-        assert self.first_player_due and value in (0, 1)
+        assert self.first_player_due
+        assert value in (0, 1)
         self.first_player_due = False
         self.to_move = value
         self._begin()
@@ -130,9 +129,7 @@ class Game:
                 # Y2: jump over exactly one enemy to the empty square behind. Y5: jumps are exempt.
                 # Y4: capturing is never compulsory.
                 if self.board.get(near) == enemy and self.board.get(far) == EMPTY:
-                    moves.append(
-                        f"{square_name(square)} -> {square_name(far)} x {square_name(near)}"
-                    )
+                    moves.append(f"{square_name(square)} -> {square_name(far)} x {square_name(near)}")
         return moves  # Y4: no passing
 
     def push(self, move):

@@ -348,7 +348,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     folder = tmp_path_factory.mktemp("train")
     (folder / "puluc.toml").write_text(CONFIG)
     arguments = ["train", "--config", str(folder / "puluc.toml"), "--run-dir", str(folder / "run"), "--steps", "600"]
-    assert main([*arguments, "--ppo.epochs=1", "--network.blocks", "2", "--set", "ppo.minibatch=128"]) == 0
+    assert main([*arguments, "--ppo.epochs=1", "--network.blocks", "2", "--set", "ppo.minibatch_size=128"]) == 0
     return folder / "run"
 
 
@@ -356,7 +356,7 @@ def test_train_follows_the_file_and_what_overrides_it(run_dir: pathlib.Path) -> 
     record = json.loads((run_dir / "checkpoints" / "final" / "checkpoint.json").read_text())
     assert (record["game"], record["variant"], record["seed"]) == ("puluc", "mini", 5)
     config = record["config"]
-    assert (config["ppo"]["epochs"], config["ppo"]["minibatch"], config["network"]["width"]) == (1, 128, 8)
+    assert (config["ppo"]["epochs"], config["ppo"]["minibatch_size"], config["network"]["width"]) == (1, 128, 8)
     assert record["network"]["blocks"] == 2
     assert 600 <= record["steps"] < 2000
 

@@ -1,0 +1,212 @@
+"""What a training run reports: one table of metrics, and where they go.
+
+Every iteration adds one JSON object to ``metrics.jsonl`` and one point a metric to TensorBoard; ``curves.png`` is drawn
+at the end. The keys are exactly those of ``METRICS``.
+"""
+
+import json
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from training.rollout import GameCounts
+
+METRICS_FILE = "metrics.jsonl"
+CURVES_FILE = "curves.png"
+
+METRICS: dict[str, str] = {
+    "iteration": "rollouts and updates made, this one included",
+    "steps": "decisions played so far, by the learner and by frozen opponents",
+    "minutes": "minutes of training so far, those before a resume included",
+    "progress": "share of the budget used, which the schedules follow",
+    "speed/decisions_per_second": "decisions of this iteration by its wall-clock time, update included",
+    "speed/update_share": "share of the iteration's time spent on gradient steps",
+    "games/finished": "games that ended in this iteration",
+    "games/decisions": "mean number of decisions in those games, by both sides, after the random opening",
+    "games/natural_wins": "share of them that natural won",
+    "games/black_wins": "share of them that black won",
+    "games/draws": "share of them drawn by the rules",
+    "games/truncated": "share of them stopped by max_turns; valued as draws",
+    "games/margin": "mean final lead of either side, in what the game counts",
+    "games/pool_score": "the learner's score (win 1, draw 1/2) against past policies; absent if none ended",
+    "data/learned_share": "share of the decisions that were learned from: not by a frozen opponent",
+    "loss/policy": "clipped surrogate objective, mean over the gradient steps; lower is better",
+    "loss/value": "mean squared error of the value against its lambda return",
+    "loss/margin": "mean squared error of the margin head against its lambda return",
+    "policy/entropy": "mean entropy of the policy over the legal actions, in nats",
+    "policy/kl": "mean divergence of the policy that played from the updated one, in nats (estimate k3)",
+    "policy/clipped": "share of the probability ratios outside the clip range",
+    "policy/epochs": "passes over the data; fewer than configured when target_kl stopped them",
+    "value/explained": "share of the variance of the result's lambda returns that the values explain; 1 is perfect",
+    "gradient/norm": "mean length of the gradient before it is cut",
+    "schedule/learning_rate": "of Adam",
+    "schedule/entropy": "weight of the entropy bonus",
+    "schedule/shaping": "reward for the largest margin",
+}
+"""Name to meaning of every number reported; shares are in [0, 1]."""
+
+_CURVES = (
+    ("Results of self-play", "share of games", ("games/natural_wins", "games/black_wins", "games/draws")),
+    ("Length of games", "decisions", ("games/decisions",)),
+    ("Against past policies", "score", ("games/pool_score",)),
+    ("Entropy of the policy", "nats", ("policy/entropy",)),
+    ("Value", "explained variance", ("value/explained",)),
+    ("Speed", "decisions/s", ("speed/decisions_per_second",)),
+)
+
+
+def game_metrics(counts: GameCounts) -> dict[str, float]:
+    """The ``games/`` metrics of a rollout; rates are absent when no game ended."""
+    metrics: dict[str, float] = {"games/finished": counts.games}
+    if counts.games:
+        metrics |= {
+            "games/decisions": counts.decisions / counts.games,
+            "games/natural_wins": counts.natural_wins / counts.games,
+            "games/black_wins": counts.black_wins / counts.games,
+            "games/draws": counts.draws / counts.games,
+            "games/truncated": counts.truncated / counts.games,
+            "games/margin": counts.absolute_margin / counts.games,
+        }
+    if counts.pool_games:
+        metrics["games/pool_score"] = counts.pool_score / counts.pool_games
+    return metrics
+
+
+class MetricsLog:
+    """Writes metrics to ``metrics.jsonl`` and, where tensorboard is installed, to an event file.
+
+    Args:
+        run_dir: folder of the run.
+        iteration: the last iteration of the run so far, 0 for a new one; lines of later iterations are dropped, since
+            a resumed run writes them again.
+        console: gets one line when tensorboard is missing.
+    """
+
+    def __init__(self, run_dir: pathlib.Path, iteration: int, console: Console) -> None:
+        path = run_dir / METRICS_FILE
+        kept = [line for line in read_metrics(path) if line["iteration"] <= iteration] if iteration else []
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+        os.replace(temporary, path)
+        self._file = path.open("a", encoding="utf-8")
+        self._board = _open_board(run_dir, kept[-1]["steps"] + 1 if kept else None, console)
+
+    def write(self, metrics: Mapping[str, float]) -> None:
+        """Add one iteration.
+
+        Raises:
+            KeyError: a metric that ``METRICS`` does not explain.
+        """
+        for name in metrics:
+            METRICS[name]
+        self._file.write(json.dumps(metrics) + "\n")
+        self._file.flush()
+        if self._board is not None:
+            for name, value in metrics.items():
+                self._board.add_scalar(name, value, int(metrics["steps"]))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def _open_board(run_dir: pathlib.Path, purge_step: int | None, console: Console) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        console.print("tensorboard is not installed; metrics go to metrics.jsonl alone")
+        return None
+    return SummaryWriter(str(run_dir / "tensorboard"), purge_step=purge_step)
+
+
+def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The objects of a ``metrics.jsonl``; a last line cut off by a killed run is left out.
+
+    Raises:
+        ValueError: another line is not JSON; the message names it.
+    """
+    path = pathlib.Path(path)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    objects = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            objects.append(json.loads(line))
+        except ValueError:
+            if number < len(lines):
+                raise ValueError(f"{path}: line {number} is not JSON") from None
+    return objects
+
+
+def draw_curves(run_dir: pathlib.Path, title: str) -> pathlib.Path | None:
+    """Draw ``curves.png`` from ``metrics.jsonl``; None, and no file, when there is nothing to draw."""
+    lines = read_metrics(run_dir / METRICS_FILE)
+    if not lines:
+        return None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 6.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    for axes, (name, unit, metrics) in zip(figure.subplots(2, 3).flat, _CURVES, strict=True):
+        axes.set_title(name)
+        axes.set_ylabel(unit)
+        axes.set_xlabel("decisions (millions)")
+        axes.grid(visible=True, alpha=0.3)
+        for metric in metrics:
+            points = [(line["steps"] / 1e6, line[metric]) for line in lines if metric in line]
+            xs, ys = zip(*points, strict=True) if points else ((), ())
+            axes.plot(xs, _smooth(ys), label=metric.split("/")[1].replace("_", " "))
+        if len(metrics) > 1:
+            axes.legend()
+    path = run_dir / CURVES_FILE
+    figure.savefig(path, dpi=110)
+    return path
+
+
+def _smooth(values: Sequence[float]) -> list[float]:
+    """Means over a window of a fiftieth of the curve on either side."""
+    reach = len(values) // 50
+    windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
+    return [sum(window) / len(window) for window in windows]
+
+
+class ProgressBar:
+    """One line with the share of the budget used and the time left; silent where there is no terminal.
+
+    Args:
+        console: where it is shown.
+        enabled: False shows nothing.
+    """
+
+    def __init__(self, console: Console, *, enabled: bool) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>5.1f} %"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[note]}"),
+        )
+        self._progress = Progress(*columns, console=console, disable=not (enabled and console.is_terminal))
+        self._task = self._progress.add_task("training", total=1.0, left="", note="")
+
+    def __enter__(self) -> "ProgressBar":
+        """Show it."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the last state on the screen."""
+        self._progress.stop()
+
+    def update(self, progress: float, seconds_left: float, note: str) -> None:
+        """Set the share done (0 to 1), the time left in seconds and a short text behind it."""
+        minutes, seconds = divmod(max(0, round(seconds_left)), 60)
+        self._progress.update(self._task, completed=progress, left=f"{minutes}:{seconds:02} left", note=note)
