@@ -1,9 +1,12 @@
 """Shared fixtures: every game with every variant, and the toy game of the tests."""
 
+from collections.abc import Iterator
+
 import pytest
 
 import tradgames_env as tg
 from tests import toy_game
+from tradgames_env.rules import registry
 
 ALL_VARIANTS = [(game, variant) for game in tg.games() for variant in tg.variants(game)]
 
@@ -17,8 +20,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("game", tg.games())
 
 
-@pytest.fixture(scope="session")
-def sprint() -> str:
-    """Name of the toy game, registered."""
+@pytest.fixture
+def sprint() -> Iterator[str]:
+    """Name of the toy game, registered for one test."""
     tg.register_game(toy_game.RULES)
-    return toy_game.RULES.name
+    yield toy_game.RULES.name
+    del registry._registered[toy_game.RULES.name]

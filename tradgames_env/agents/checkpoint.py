@@ -278,13 +278,18 @@ def _read_plain_file(path: pathlib.Path, limit: int) -> bytes:
         _refuse(str(path), "the file is missing", "give a whole checkpoint folder")
     except OSError as error:
         _refuse(str(path), f"it cannot be opened ({error.strerror})", "check its kind and permissions")
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             _refuse(str(path), "it is not a plain file")
         if status.st_size > limit:
             _refuse(str(path), f"{status.st_size:,} bytes are more than the {limit:,} it can need")
-        return file.read(limit + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(limit + 1)
+    except OSError as error:
+        _refuse(str(path), f"it cannot be read ({error.strerror})", "check its disk and permissions")
+    finally:
+        os.close(descriptor)
 
 
 def _parse_json(text: bytes, source: str) -> dict[str, Any]:
