@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint64
+from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint32, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
@@ -86,48 +86,57 @@ _PLAYABLE = len(SITE_FEATURES)
 _FIRST_SCALAR = _PLAYABLE + 1
 
 
-@njit(
-    types.void(int16[:, ::1], int16[::1], int32[::1], float32[::1], float32[::1], float32[:, ::1]),
-    cache=True,
-    nogil=True,
-)
+_LOOP = {"cache": True, "nogil": True, "_nrt": False}
+"""See ``rules.batch``: no reference counts."""
+
+
+@njit(types.void(int16[:, ::1], int16[::1], uint32[::1], float32[::1], float32[::1], float32[:, ::1]), **_LOOP)
 def _write_planes(sites, scalars, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
-    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W)."""
+    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W), which holds an observation."""
     for feature in range(site_factors.shape[0]):
         factor = site_factors[feature]
         if factor == 0.0:
             continue
         for site in range(cells.shape[0]):
-            out[feature, cells[site]] = sites[feature, site] * factor
+            out[feature, cells[site]] = np.float32(sites[feature, site]) * factor
     for scalar in range(scalar_factors.shape[0]):
         factor = scalar_factors[scalar]
         if factor == 0.0:
             continue
-        value = scalars[scalar] * factor
+        value = np.float32(scalars[scalar]) * factor
         if THROW_1 <= scalar <= THROW_BACK:
             value = np.float32(scalars[scalar] / (scalars[scalar] + 1.0))
-        out[_FIRST_SCALAR + scalar, :] = value
+        plane = _FIRST_SCALAR + scalar
+        # Most scalars stay as they are from move to move.
+        if out[plane, 0] != value:
+            for cell in range(out.shape[1]):
+                out[plane, cell] = value
 
 
 @njit(
     types.void(
-        types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], int32[::1],
-        float32[::1], float32[::1], int64, int64, float32[:, :, ::1],
+        types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], uint32[::1],
+        float32[::1], float32[::1], int16[:, ::1], int16[::1], int64, int64, float32[:, :, ::1],
     ),
-    cache=True,
-    nogil=True,
+    **_LOOP,
 )  # fmt: skip
 def _encode_range(  # type: ignore[no-untyped-def]
-    view, params, states, histories, seats, which, cells, site_factors, scalar_factors, begin, end, out
+    view, params, states, histories, seats, which, cells, site_factors, scalar_factors, sites, scalars, begin, end, out
 ):
-    """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W)."""
-    sites = np.zeros((site_factors.shape[0], cells.shape[0]), np.int16)
-    scalars = np.zeros(scalar_factors.shape[0], np.int16)
+    """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W).
+
+    ``sites`` and ``scalars`` are space for a view, for this call alone.
+    """
     for i in range(begin, end):
         if not which[i]:
             continue
-        sites[:] = 0
-        scalars[:] = 0
+        for feature in range(site_factors.shape[0]):
+            # Nobody reads what a view may write to features not in use.
+            if site_factors[feature] != 0.0:
+                for site in range(sites.shape[1]):
+                    sites[feature, site] = 0
+        for scalar in range(scalars.shape[0]):
+            scalars[scalar] = 0
         view(params, states[i], histories[i], seats[i], sites, scalars)
         _write_planes(sites, scalars, cells, site_factors, scalar_factors, out[i])
 
@@ -152,7 +161,7 @@ class Encoder:
             )
         self.ruleset = ruleset
         self.shape = (len(PLANES), height, width)
-        self._cells = np.array([row * width + column for row, column in layout.cells], np.int32)
+        self._cells = np.array([row * width + column for row, column in layout.cells], np.uint32)
         scales = ruleset.rules.feature_scales(ruleset.options)
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
@@ -187,7 +196,8 @@ class Encoder:
         """
         _encode_range(
             self.ruleset.kernels.view, self.ruleset.params, states, histories, seats, which, self._cells,
-            self._site_factors, self._scalar_factors, begin, end, out.reshape(len(out), len(PLANES), -1),
+            self._site_factors, self._scalar_factors, *self._blank_view(), begin, end,
+            out.reshape(len(out), len(PLANES), -1),
         )  # fmt: skip
 
     def encode(
@@ -201,14 +211,16 @@ class Encoder:
     def observe(self, position: Position, seat: int | None = None) -> NDArray[np.float32]:
         """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""
         state, history = position.rows
-        sites = np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16)
-        scalars = np.zeros(len(SCALARS), np.int16)
+        sites, scalars = self._blank_view()
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
         self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
         _write_planes(sites, scalars, self._cells, self._site_factors, self._scalar_factors, out)
         return out.reshape(self.shape)
+
+    def _blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        return np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16), np.zeros(len(SCALARS), np.int16)
 
     def informative_cells(self) -> NDArray[np.int64]:
         """(F,) int64: indices into a flattened observation that can differ from a constant, each number once.

@@ -141,7 +141,7 @@ def no_sample(params, state, history, word):  # type: ignore[no-untyped-def]
 
 @njit(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), **_LOOP)
 def random_action(legal, sample, samples, params, state, history, scratch, rng):  # type: ignore[no-untyped-def]
-    """A uniform random legal action, the same whether the game has a ``sample`` kernel (``samples``) or not."""
+    """A uniform random legal action, by the ``sample`` kernel of games that have one (``samples``)."""
     word = next_random(rng)
     if samples:
         return sample(params, state, history, word)

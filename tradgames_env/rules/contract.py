@@ -127,9 +127,9 @@ LEGAL = int64(_PARAMS, _STATE, _HISTORY, int32[::1])
 """``legal(params, state, history, out_actions) -> n``: list the legal actions, in any order. Called only when a seat
 decides; n is then at least 1. ``out_actions`` holds ``num_actions`` entries."""
 SAMPLE = int64(_PARAMS, _STATE, _HISTORY, uint64)
-"""``sample(params, state, history, word) -> action``: of the n actions that ``legal`` lists, the one at index
-``(word >> 32) * n >> 32``, found without listing them; a uniform choice where ``word`` is 64 random bits. A game may
-do without, and pays for lists."""
+"""``sample(params, state, history, word) -> action``: the action at index ``(word >> 32) * n >> 32`` of the n legal
+ones, in any order that is always the same for the same position; so a uniform choice where ``word`` is 64 random bits.
+Called where ``legal`` may be. A game may do without it, and random play then lists the actions."""
 APPLY = types.void(_PARAMS, _STATE, _HISTORY, int64)
 """``apply(params, state, history, action)``: play a legal action in place, up to the next decision, throw or end."""
 APPLY_CHANCE = types.void(_PARAMS, _STATE, _HISTORY, int64)

@@ -86,6 +86,7 @@ from tradgames_env.rules.contract import (
     REASON,
     REPETITION,
     RUNNING,
+    SAMPLE,
     SEAT,
     TRUNCATED,
     TURN_COUNT,
@@ -205,6 +206,9 @@ REASONS = ("", "captures", "blocked", "repetition", "quiet", "stalled", "max_tur
 BY_CAPTURES, BY_BLOCK, BY_REPETITION, BY_QUIET, BY_STALLING, BY_MAX_TURNS = range(1, len(REASONS))
 
 _RING_SIZE = 2048
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_PAIRS, _FOURS, _EIGHTS = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F))
+_BYTES = np.uint64(0x0101010101010101)
 _COUNTER_MAX = 32_767
 _FILES = "ABCDEFGHIJKL"
 
@@ -218,6 +222,7 @@ _FILES = "ABCDEFGHIJKL"
     MOST_CAPTURES_WIN,
     FORCED,
     PAY_STAKES,
+    REACH,
     CORNERS,
     HAS_LEADERS,
     MAX_TURNS,
@@ -226,6 +231,8 @@ _FILES = "ABCDEFGHIJKL"
     STAKE_KIND,
     NUM_ACTIONS,
     LOWEST_BIT,
+    BIT_PLACES,
+    BOARDS,
     RANK_MOVES,
     FILE_MOVES,
     DECODED,
@@ -233,13 +240,31 @@ _FILES = "ABCDEFGHIJKL"
     LEADER_KEYS,
     START,
     PARAMS_HEAD,
-) = range(23)
+) = range(26)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
 def _lowest_bits(length: int) -> NDArray[np.int32]:
     """(2**length,) index of the lowest one bit of each mask; 0 for the empty mask."""
     return np.array([0] + [(mask & -mask).bit_length() - 1 for mask in range(1, 1 << length)], np.int32)
+
+
+def _bit_places() -> NDArray[np.int32]:
+    """(64,) index of the single one of a 64-bit word, at the upper six bits of its product with ``_DE_BRUIJN``."""
+    table = np.zeros(64, np.int32)
+    for bit in range(64):
+        table[(((1 << bit) * int(_DE_BRUIJN)) & (2**64 - 1)) >> 58] = bit
+    return table
+
+
+def _board_words(options: PetteiaOptions) -> NDArray[np.int32]:
+    """(2 * words,) the squares of each word of four lines, ranks first, as two halves of 31 bits; see ``_reached``."""
+    halves = []
+    for lines, length in ((options.rows, options.cols), (options.cols, options.rows)):
+        for first in range(0, lines, 4):
+            word = sum(((1 << length) - 1) << 16 * line for line in range(min(4, lines - first)))
+            halves += [word >> 31, word & 0x7FFFFFFF]
+    return np.array(halves, np.int32)
 
 
 def _line_moves(length: int) -> NDArray[np.int32]:
@@ -340,11 +365,14 @@ def _shared_params(options: PetteiaOptions) -> Params:
     head[REPETITION_LIMIT], head[QUIET_LIMIT] = options.repetition_limit, options.quiet_limit
     head[MOST_CAPTURES_WIN] = options.stalled_result == "most_captures"
     head[FORCED], head[CORNERS], head[HAS_LEADERS] = options.forced_capture, options.corner_capture, options.leader
+    head[REACH] = max(options.rows, options.cols) - 1
     head[PAY_STAKES] = options.reward == "stakes"
     head[MAX_TURNS] = options.max_turns
     head[FIRST_KIND], head[DIE_KIND], head[STAKE_KIND] = _chance_kinds(options)
     tables = {
         LOWEST_BIT: _lowest_bits(options.cols),
+        BIT_PLACES: _bit_places(),
+        BOARDS: _board_words(options),
         RANK_MOVES: _line_moves(options.cols),
         FILE_MOVES: _line_moves(options.rows) if options.rows != options.cols else np.zeros(0, np.int32),
         DECODED: _decoded_actions(options),
@@ -365,16 +393,17 @@ def _shared_params(options: PetteiaOptions) -> Params:
 # In contract order, each after the helpers it calls: kernels with explicit signatures compile when they are defined.
 # Unsigned indices spare numba's check for negative ones, which costs a third of the speed in the inner loops.
 _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
-_31 = np.uint64(31)
+_ONE, _2, _4, _8, _16, _31, _32, _48, _56, _58 = (np.uint64(n) for n in (1, 2, 4, 8, 16, 31, 32, 48, 56, 58))
+_BYTE = np.uint64(0xFF)
 
 
-@njit(uint64(_PARAMS, int64), cache=True, nogil=True)
+@njit(uint64(_PARAMS, int64), cache=True, nogil=True, _nrt=False)
 def _key(params, index):  # type: ignore[no-untyped-def]
     """The 62-bit key whose halves lie at ``params[index]``."""
     return (np.uint64(params[np.uint64(index)]) << _31) | np.uint64(params[np.uint64(index + 1)])
 
 
-@njit(uint64(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(uint64(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
 def _position_hash(params, state):  # type: ignore[no-untyped-def]
     """Hash of pieces, leaders and side to move (P11): the keys of all that is there, combined by xor."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -394,7 +423,7 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, cache=True, nogil=True, _nrt=False)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Begin the repetition history at this position, as its first occurrence (P11)."""
     state[REPEATS] = 0
@@ -406,7 +435,7 @@ def start_history(params, state, history):  # type: ignore[no-untyped-def]
         state[NEXT] = 1
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, cache=True, nogil=True, _nrt=False)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start position (P1, P2, P19)."""
     start = params[START]
@@ -415,7 +444,7 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(int64(int32[::1], int64, int64, int64, int64), cache=True, nogil=True)
+@njit(int64(int32[::1], int64, int64, int64, int64), cache=True, nogil=True, _nrt=False)
 def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
 
@@ -429,7 +458,7 @@ def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-
     return count + number
 
 
-@njit(int64(int64, int64, int64, int64), cache=True, nogil=True)
+@njit(int64(int64, int64, int64, int64), cache=True, nogil=True, _nrt=False)
 def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     """Cut moves of a line to at most ``die`` squares (P16): first plane and number, packed as 16 * first + number."""
     last = min(first + (entry & 15), square + die)
@@ -437,7 +466,7 @@ def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     return 16 * first + last - first
 
 
-@njit(int64(_PARAMS, _STATE, int32[::1]), cache=True, nogil=True)
+@njit(int64(_PARAMS, _STATE, int32[::1]), cache=True, nogil=True, _nrt=False)
 def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     """List the rook moves (P3) of the mover, no longer than the die allows (P16); return their number."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -470,7 +499,7 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(int64(int64, int64, int64), cache=True, nogil=True)
+@njit(int64(int64, int64, int64), cache=True, nogil=True, _nrt=False)
 def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     """Corner captures (P18) at the low and the high end of an edge line, for a piece arriving on ``square`` of it.
 
@@ -481,7 +510,7 @@ def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     return low | high << 1
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64, int64), cache=True, nogil=True)
+@njit(int64(_PARAMS, _STATE, int64, int64, int64), cache=True, nogil=True, _nrt=False)
 def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-def]
     """In which directions a piece of ``mover`` arriving here captures its neighbour (P4, P5, P18).
 
@@ -512,7 +541,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     return bits
 
 
-@njit(LEGAL, cache=True, nogil=True)
+@njit(LEGAL, cache=True, nogil=True, _nrt=False)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions (P3, P15, P16)."""
     count = _list_moves(params, state, out_actions)
@@ -530,7 +559,131 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return captures if captures > 0 else count
 
 
-@njit(uint64(_PARAMS, _STATE, int64, int64, int64, int64), cache=True, nogil=True)
+# A word holds four lines, 16 bits each: ranks first, then files. In one direction no two pieces reach the same square; so
+# there are as many moves as squares reached, each made by the nearest piece on the way back.
+@njit(uint64(_STATE, int64, int64), cache=True, nogil=True, _nrt=False)
+def _four_lines(state, cell, number):  # type: ignore[no-untyped-def]
+    """The word of the ``number`` lines (at most four) from ``cell`` on."""
+    at = np.uint64(cell)
+    bits = np.uint64(state[at])
+    if number > 1:
+        bits |= np.uint64(state[at + _ONE]) << _16
+    if number > 2:
+        bits |= np.uint64(state[at + _2]) << _32
+    if number > 3:
+        bits |= np.uint64(state[at + _2 + _ONE]) << _48
+    return bits
+
+
+@njit(types.UniTuple(uint64, 3)(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False)
+def _reached(params, state, word):  # type: ignore[no-untyped-def]
+    """The mover's pieces on the lines of a word, and what they reach towards its higher and its lower bits (P3, P16)."""
+    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
+    of_files = 4 * word - ((rows + 3) & ~3)
+    line, number = (4 * word, rows - 4 * word) if of_files < 0 else (rows + of_files, cols - of_files)
+    mover = np.int64(state[MOVER])
+    own = _four_lines(state, LINES + mover * (rows + cols) + line, number)
+    enemy = _four_lines(state, LINES + (1 - mover) * (rows + cols) + line, number)
+    empty = _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
+    reach = np.int64(state[DIE_SHOWN] if state[DIE_SHOWN] > 0 else params[REACH])
+    up, down = np.uint64(0), np.uint64(0)
+    higher, lower = own, own
+    for _ in range(reach):
+        higher = (higher << _ONE) & empty
+        lower = (lower >> _ONE) & empty
+        up |= higher
+        down |= lower
+    return own, up, down
+
+
+@njit(int64(uint64), cache=True, nogil=True, _nrt=False)
+def _count_ones(bits):  # type: ignore[no-untyped-def]
+    bits = bits - ((bits >> _ONE) & _PAIRS)
+    bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
+    return np.int64((((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56)
+
+
+@njit(int64(_PARAMS, uint64), cache=True, nogil=True, _nrt=False)
+def _lowest_place(params, bits):  # type: ignore[no-untyped-def]
+    """Index of the lowest one."""
+    return np.int64(params[np.uint64(params[BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)])
+
+
+@njit(types.Tuple((int64, uint64))(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
+def _count_moves(params, state):  # type: ignore[no-untyped-def]
+    """How many moves the mover has, and how many of them lie on each word, eight bits a word."""
+    words = ((np.int64(params[ROWS]) + 3) >> 2) + ((np.int64(params[COLS]) + 3) >> 2)
+    total, by_word = np.int64(0), np.uint64(0)
+    for word in range(words):
+        _, up, down = _reached(params, state, word)
+        count = _count_ones(up) + _count_ones(down)
+        total += count
+        by_word |= np.uint64(count) << np.uint64(8 * word)
+    return total, by_word
+
+
+@njit(int64(_PARAMS, _STATE, uint64, int64), cache=True, nogil=True, _nrt=False)
+def _move_at(params, state, by_word, place):  # type: ignore[no-untyped-def]
+    """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
+    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
+    word = np.int64(0)
+    while place >= np.int64(by_word & _BYTE):
+        place -= np.int64(by_word & _BYTE)
+        by_word >>= _8
+        word += 1
+    own, up, down = _reached(params, state, word)
+    count = _count_ones(up)
+    goals = up if place < count else down
+    for _ in range(place if place < count else place - count):
+        goals &= goals - _ONE
+    goal = goals & (~goals + _ONE)
+    if place < count:
+        origin = own & (goal - _ONE)
+        for shift in (_ONE, _2, _4, _8, _16, _32):
+            origin |= origin >> shift
+        origin ^= origin >> _ONE
+    else:
+        origin = own & ~(goal | (goal - _ONE))
+    start, end = _lowest_place(params, origin), _lowest_place(params, goal)
+    of_files = 4 * word - ((rows + 3) & ~3)
+    line, start, end = start >> 4, start & 15, end & 15
+    if of_files < 0:
+        rank, file, to_rank, to_file = 4 * word + line, start, 4 * word + line, end
+    else:
+        rank, file, to_rank, to_file = start, of_files + line, end, of_files + line
+    if state[MOVER] == 1:
+        rank, file, to_rank, to_file = rows - 1 - rank, cols - 1 - file, rows - 1 - to_rank, cols - 1 - to_file
+    plane = rows - 1 + to_file - (to_file > file) if of_files < 0 else to_rank - (to_rank > rank)
+    return plane * rows * cols + rank * cols + file
+
+
+@njit(int64(_PARAMS, _STATE, int64, uint64, int64), cache=True, nogil=True, _nrt=False)
+def _capture_at(params, state, total, by_word, place):  # type: ignore[no-untyped-def]
+    """The move at ``place`` among those that capture; ~their number where there are not so many."""
+    mover, count = np.int64(state[MOVER]), np.int64(0)
+    for other in range(total):
+        action = _move_at(params, state, by_word, other)
+        move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
+        if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
+            if count == place:
+                return action
+            count += 1
+    return ~count
+
+
+@njit(SAMPLE, cache=True, nogil=True, _nrt=False)
+def sample(params, state, history, word):  # type: ignore[no-untyped-def]
+    """One of the legal actions (P3, P15, P16) by the upper half of ``word``."""
+    total, by_word = _count_moves(params, state)
+    if params[FORCED]:
+        captures = ~_capture_at(params, state, total, by_word, total)
+        if captures > 0:
+            place = np.int64((word >> _32) * np.uint64(captures) >> _32)
+            return _capture_at(params, state, total, by_word, place)
+    return _move_at(params, state, by_word, np.int64((word >> _32) * np.uint64(total) >> _32))
+
+
+@njit(uint64(_PARAMS, _STATE, int64, int64, int64, int64), cache=True, nogil=True, _nrt=False)
 def _remove_captured(params, state, mover, rank, file, captured):  # type: ignore[no-untyped-def]
     """Take the neighbours named by the bits ``captured`` off the board; return their keys, combined."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -553,7 +706,7 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
     return keys
 
 
-@njit(types.void(_STATE, _HISTORY, uint64, boolean), cache=True, nogil=True)
+@njit(types.void(_STATE, _HISTORY, uint64, boolean), cache=True, nogil=True, _nrt=False)
 def _record_position(state, history, change, is_capture):  # type: ignore[no-untyped-def]
     """Append the hash of the position reached, ``change`` away from the last one, and count its repetitions (P11)."""
     size = history.shape[0]
@@ -574,7 +727,7 @@ def _record_position(state, history, change, is_capture):  # type: ignore[no-unt
     state[FILLED] = min(filled + 1, size)
 
 
-@njit(boolean(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@njit(boolean(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False)
 def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     """Whether a piece of ``colour`` stands next to an empty square, whatever the die shows (P10, P16)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -587,7 +740,7 @@ def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE, int64, int64), cache=True, nogil=True, _nrt=False)
 def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
     """End the game and pay what the option ``reward`` says (P17)."""
     state[OUTCOME] = outcome
@@ -597,7 +750,7 @@ def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
         state[PAYOFF] = state[COINS]
 
 
-@njit(types.void(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False)
 def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
     """End by P11 or P12: a draw, unless more captures win (P14)."""
     if params[MOST_CAPTURES_WIN] == 0 or state[MARGIN] == 0:
@@ -606,7 +759,7 @@ def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
         _finish(params, state, NATURAL_WINS if state[MARGIN] > 0 else BLACK_WINS, BY_STALLING)
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if the side to move finds it decided, in the order of P13; else ask for the die (P16)."""
     state[CHANCE] = 0
@@ -628,7 +781,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         state[CHANCE] = params[DIE_KIND]
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
 def _end_turn(params, state):  # type: ignore[no-untyped-def]
     """Pass the turn, end the game if it is decided, else ask for the die (P16)."""
     state[MOVER] = 1 - state[MOVER]
@@ -638,7 +791,7 @@ def _end_turn(params, state):  # type: ignore[no-untyped-def]
     _judge(params, state)
 
 
-@njit(APPLY, cache=True, nogil=True)
+@njit(APPLY, cache=True, nogil=True, _nrt=False)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """Play a move with its captures (P3 to P8), then pass the turn or ask for the stake throws (P17)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -674,7 +827,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@njit(APPLY_CHANCE, cache=True, nogil=True, _nrt=False)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """Take in who starts (P2), the die of this turn (P16) or the coins of one captured piece (P17)."""
     kind = state[CHANCE]
@@ -693,7 +846,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
             _end_turn(params, state)
 
 
-@njit(VIEW, cache=True, nogil=True)
+@njit(VIEW, cache=True, nogil=True, _nrt=False)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Show the position to ``seat``, whose frame black sees turned by 180 degrees."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -702,9 +855,13 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     for side in range(2):
         feature, mark = (OWN, OWN_MARK) if side == colour else (ENEMY, ENEMY_MARK)
         line = LINES + side * (rows + cols)
-        for site in range(squares):
-            seen = site if colour == 0 else squares - 1 - site
-            out_sites[feature, seen] = (state[line + site // cols] >> (site % cols)) & 1
+        for rank in range(rows):
+            left = np.int64(state[np.uint64(line + rank)])
+            while left != 0:
+                file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
+                left &= left - 1
+                site = rank * cols + file
+                out_sites[feature, np.uint64(site if colour == 0 else squares - 1 - site)] = 1
         if params[HAS_LEADERS]:
             leader = np.int64(state[LEADERS + side])
             leader_site = (leader >> 4) * cols + (leader & 15)
@@ -722,8 +879,8 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         out_scalars[TURN_COUNT] = state[TURNS]
 
 
-@njit(int64(_PARAMS, _STATE, int64), cache=True, nogil=True)
-def _count_moves(params, state, colour):  # type: ignore[no-untyped-def]
+@njit(int64(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False)
+def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     """Number of rook moves (P3) of a colour."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
     own, enemy = LINES + colour * (rows + cols), LINES + (1 - colour) * (rows + cols)
@@ -740,11 +897,11 @@ def _count_moves(params, state, colour):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@njit(HEURISTIC, cache=True, nogil=True, _nrt=False)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Lead in captures as a share of the target, with a tenth of the weight on freedom of movement."""
     material = min(max(state[MARGIN] / params[TARGET], -1.0), 1.0)
-    natural, black = _count_moves(params, state, 0), _count_moves(params, state, 1)
+    natural, black = _mobility(params, state, 0), _mobility(params, state, 1)
     return 0.9 * material + 0.09 * (natural - black) / (natural + black + 1.0)
 
 
@@ -1074,7 +1231,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=_margin_scale,
     feature_scales=_feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
