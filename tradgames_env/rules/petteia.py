@@ -222,7 +222,6 @@ _FILES = "ABCDEFGHIJKL"
     MOST_CAPTURES_WIN,
     FORCED,
     PAY_STAKES,
-    REACH,
     CORNERS,
     HAS_LEADERS,
     MAX_TURNS,
@@ -240,7 +239,7 @@ _FILES = "ABCDEFGHIJKL"
     LEADER_KEYS,
     START,
     PARAMS_HEAD,
-) = range(26)
+) = range(25)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
@@ -365,7 +364,6 @@ def _shared_params(options: PetteiaOptions) -> Params:
     head[REPETITION_LIMIT], head[QUIET_LIMIT] = options.repetition_limit, options.quiet_limit
     head[MOST_CAPTURES_WIN] = options.stalled_result == "most_captures"
     head[FORCED], head[CORNERS], head[HAS_LEADERS] = options.forced_capture, options.corner_capture, options.leader
-    head[REACH] = max(options.rows, options.cols) - 1
     head[PAY_STAKES] = options.reward == "stakes"
     head[MAX_TURNS] = options.max_turns
     head[FIRST_KIND], head[DIE_KIND], head[STAKE_KIND] = _chance_kinds(options)
@@ -393,7 +391,8 @@ def _shared_params(options: PetteiaOptions) -> Params:
 # In contract order, each after the helpers it calls: kernels with explicit signatures compile when they are defined.
 # Unsigned indices spare numba's check for negative ones, which costs a third of the speed in the inner loops.
 _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
-_ONE, _2, _4, _8, _16, _31, _32, _48, _56, _58 = (np.uint64(n) for n in (1, 2, 4, 8, 16, 31, 32, 48, 56, 58))
+_ZERO, _ONE, _2, _4, _8, _16 = (np.uint64(n) for n in (0, 1, 2, 4, 8, 16))
+_31, _32, _48, _56, _58 = (np.uint64(n) for n in (31, 32, 48, 56, 58))
 _BYTE = np.uint64(0xFF)
 
 
@@ -575,7 +574,7 @@ def _four_lines(state, cell, number):  # type: ignore[no-untyped-def]
     return bits
 
 
-@njit(types.UniTuple(uint64, 3)(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False)
+@njit(types.UniTuple(uint64, 3)(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False, forceinline=True)
 def _reached(params, state, word):  # type: ignore[no-untyped-def]
     """The mover's pieces on the lines of a word, and what they reach towards its higher and its lower bits (P3, P16)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -585,15 +584,23 @@ def _reached(params, state, word):  # type: ignore[no-untyped-def]
     own = _four_lines(state, LINES + mover * (rows + cols) + line, number)
     enemy = _four_lines(state, LINES + (1 - mover) * (rows + cols) + line, number)
     empty = _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
-    reach = np.int64(state[DIE_SHOWN] if state[DIE_SHOWN] > 0 else params[REACH])
-    up, down = np.uint64(0), np.uint64(0)
-    higher, lower = own, own
-    for _ in range(reach):
-        higher = (higher << _ONE) & empty
-        lower = (lower >> _ONE) & empty
-        up |= higher
-        down |= lower
-    return own, up, down
+    if state[DIE_SHOWN] > 0:
+        up, down, higher, lower = _ZERO, _ZERO, own, own
+        for _ in range(np.int64(state[DIE_SHOWN])):
+            higher = (higher << _ONE) & empty
+            lower = (lower >> _ONE) & empty
+            up |= higher
+            down |= lower
+        return own, up, down
+    # A one added where a run of empty squares begins is carried through to its end, where it is stopped: at a piece, or
+    # outside the board, as lines have more bits than squares.
+    up = empty & ~(empty + ((own << _ONE) & empty))
+    # Nothing is carried downwards: reach one square, then two more, four more, eight more.
+    down, open_way = own, empty
+    for step in (_ONE, _2, _4, _8):
+        down |= (down >> step) & open_way
+        open_way &= open_way >> step
+    return own, up, down ^ own
 
 
 @njit(int64(uint64), cache=True, nogil=True, _nrt=False)

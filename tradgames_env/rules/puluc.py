@@ -39,7 +39,7 @@ import dataclasses
 import re
 
 import numpy as np
-from numba import int16, int32, int64, njit, types
+from numba import int16, int32, int64, njit, types, uint64
 
 from tradgames_env.rules.contract import (
     APPLY,
@@ -67,6 +67,7 @@ from tradgames_env.rules.contract import (
     PAYOFF,
     REASON,
     RUNNING,
+    SAMPLE,
     SEAT,
     THROW_1,
     TRUNCATED,
@@ -148,6 +149,9 @@ BY_CHANCE = 2
 DE_BRUIJN = 0x077CB531
 """Its 32 windows of 5 bits all differ, so that ``(bit * DE_BRUIJN >> 27) & 31`` numbers the 32 single bits."""
 
+_ONE, _2, _4, _27, _31, _32, _56 = (np.uint64(n) for n in (1, 2, 4, 27, 31, 32, 56))
+_PAIRS, _FOURS, _EIGHTS, _BYTES = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F, 1))
+
 
 def _params(options: PulucOptions) -> Params:
     first = {"natural": 0, "black": 1}.get(options.first_player, BY_CHANCE)
@@ -222,28 +226,51 @@ def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     state[cell + 1] = units >> 15
 
 
-@njit(LEGAL, cache=True, nogil=True, _nrt=False)
-def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
-    """B3, B5 and B9: own steps that hold a unit or, step 0, a counter to enter; then ``pass`` where it is legal."""
+@njit(uint64(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
+def _choices(params, state):  # type: ignore[no-untyped-def]
+    """B3, B5 and B9: a bit for each legal action, own steps that hold a unit or, step 0, a counter to enter; pass."""
     mover, shown = np.int64(state[MOVER]), np.int64(state[SHOWN])
+    last = np.int64(params[LENGTH]) - 1
     units = _units(state, mover)
     movable = units | np.int64(state[np.uint32(HOUSE + mover)] > 0)
     stopped = movable & (units >> shown)  # B5: the step shown squares ahead is an own unit's
     free = movable ^ stopped
-    if shown > params[LENGTH] - 2:  # B3: a short board has no such square to enter on
+    if shown > last - 1:  # B3: a short board has no such square to enter on
         free &= ~1
     pass_rule = params[PASS_RULE]
     passing = free == 0 or pass_rule == ALWAYS or (pass_rule == IF_BLOCKED and stopped != 0)
+    return np.uint64(free | np.int64(passing) << last)
+
+
+@njit(int64(_PARAMS, uint64), cache=True, nogil=True, _nrt=False)
+def _lowest(params, bits):  # type: ignore[no-untyped-def]
+    """Index of the lowest one of 32 bits."""
+    lowest = bits & (~bits + _ONE)
+    return np.int64(params[np.uint64(BIT_TABLE) + (lowest * np.uint64(DE_BRUIJN) >> _27 & _31)])
+
+
+@njit(LEGAL, cache=True, nogil=True, _nrt=False)
+def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
+    """The bits of ``_choices`` as a list."""
+    left = _choices(params, state)
     count = 0
-    while free != 0:
-        bit = free & -free
-        out_actions[count] = params[np.uint32(BIT_TABLE + ((bit * DE_BRUIJN >> 27) & 31))]
+    while left != 0:
+        out_actions[np.uint32(count)] = _lowest(params, left)
         count += 1
-        free ^= bit
-    if passing:
-        out_actions[count] = params[LENGTH] - 1
-        count += 1
+        left &= left - _ONE
     return count
+
+
+@njit(SAMPLE, cache=True, nogil=True, _nrt=False)
+def sample(params, state, history, word):  # type: ignore[no-untyped-def]
+    """One of the bits of ``_choices`` by the upper half of ``word``."""
+    left = _choices(params, state)
+    pairs = left - (left >> _ONE & _PAIRS)
+    fours = (pairs & _FOURS) + (pairs >> _2 & _FOURS)
+    count = (fours + (fours >> _4) & _EIGHTS) * _BYTES >> _56
+    for _ in range(np.int64((word >> _32) * count >> _32)):
+        left &= left - _ONE
+    return _lowest(params, left)
 
 
 @njit(types.void(_STATE, int64, int64), cache=True, nogil=True, _nrt=False)
@@ -622,7 +649,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=_feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     start_history=start_history,
     format_position=format_position,
     parse_position=parse_position,

@@ -101,6 +101,7 @@ from tradgames_env.rules.contract import (
     REASON,
     REPETITION,
     RUNNING,
+    SAMPLE,
     SEAT,
     TRUNCATED,
     TURN_COUNT,
@@ -207,7 +208,8 @@ _RING_SIZE = 2_048
 _PLANE_SHIFT = 20
 
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
-_16, _29, _32, _48, _58 = (np.uint64(n) for n in (16, 29, 32, 48, 58))
+_4, _16, _29, _32, _48, _56, _58 = (np.uint64(n) for n in (4, 16, 29, 32, 48, 56, 58))
+_PAIRS, _FOURS, _EIGHTS, _BYTES = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F, 1))
 _LOW_16, _LOW_32 = np.uint64(0xFFFF), np.uint64(0xFFFF_FFFF)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _KEY_SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -503,30 +505,77 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
+@njit(types.UniTuple(uint64, 5)(_P, _S), cache=True, nogil=True, _nrt=False)
+def _choices(params, state):  # type: ignore[no-untyped-def]
+    """Squares of the legal actions of each plane but the bonus, in natural's frame and directions (Y2, Y5)."""
+    mover = np.int64(state[MOVER])
+    enemy = _get_bits(state, _board_slot(1 - mover))
+    own = _get_bits(state, _board_slot(mover))
+    empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
+    ban = np.int64(state[_BAN + mover])
+    place = empty if state[_RESERVE + mover] > 0 else _ZERO
+    forward = _movable(params, own, enemy, empty, ban, _FORWARD)
+    backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
+    left = _movable(params, own, enemy, empty, ban, _LEFT)
+    right = _movable(params, own, enemy, empty, ban, _RIGHT)
+    return place, forward, backward, left, right
+
+
 @njit(LEGAL, cache=True, nogil=True, _nrt=False)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions: the bonus while it is owed (Y3), else placements, steps and jumps (Y2, Y5)."""
     squares = np.int64(params[_SQUARES])
     mover = np.int64(state[MOVER])
     table = _BIT_TABLE + 64 * mover
-    enemy = _get_bits(state, _board_slot(1 - mover))
     if state[_OWES_BONUS] != 0:
+        enemy = _get_bits(state, _board_slot(1 - mover))
         return _list_bits(params, enemy, table, _BONUS_PLANE * squares, out_actions, 0)
-    own = _get_bits(state, _board_slot(mover))
-    empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
-    ban = np.int64(state[_BAN + mover])
-    count = np.int64(0)
-    if state[_RESERVE + mover] > 0:
-        count = _list_bits(params, empty, table, _PLACE * squares, out_actions, count)
+    place, forward, backward, left, right = _choices(params, state)
+    count = _list_bits(params, place, table, _PLACE * squares, out_actions, 0)
     # black's plane d + 1 is natural's direction d ^ 1
-    forward = _movable(params, own, enemy, empty, ban, _FORWARD)
     count = _list_bits(params, forward, table, (1 + (_FORWARD ^ mover)) * squares, out_actions, count)
-    backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
     count = _list_bits(params, backward, table, (1 + (_BACKWARD ^ mover)) * squares, out_actions, count)
-    left = _movable(params, own, enemy, empty, ban, _LEFT)
     count = _list_bits(params, left, table, (1 + (_LEFT ^ mover)) * squares, out_actions, count)
-    right = _movable(params, own, enemy, empty, ban, _RIGHT)
     return _list_bits(params, right, table, (1 + (_RIGHT ^ mover)) * squares, out_actions, count)
+
+
+@njit(int64(uint64), cache=True, nogil=True, _nrt=False)
+def _count_ones(bits):  # type: ignore[no-untyped-def]
+    bits = bits - (bits >> _ONE & _PAIRS)
+    bits = (bits & _FOURS) + (bits >> _TWO & _FOURS)
+    return np.int64((bits + (bits >> _4) & _EIGHTS) * _BYTES >> _56)
+
+
+@njit(SAMPLE, cache=True, nogil=True, _nrt=False)
+def sample(params, state, history, word):  # type: ignore[no-untyped-def]
+    """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
+    mover = np.int64(state[MOVER])
+    if state[_OWES_BONUS] != 0:
+        bits, plane = _get_bits(state, _board_slot(1 - mover)), np.int64(_BONUS_PLANE)
+        index = np.int64((word >> _32) * np.uint64(_count_ones(bits)) >> _32)
+    else:
+        place, forward, backward, left, right = _choices(params, state)
+        # How many actions there are up to the end of each plane.
+        places = _count_ones(place)
+        forwards = places + _count_ones(forward)
+        backwards = forwards + _count_ones(backward)
+        lefts = backwards + _count_ones(left)
+        index = np.int64((word >> _32) * np.uint64(lefts + _count_ones(right)) >> _32)
+        bits, plane, before = place, np.int64(_PLACE), np.int64(0)
+        if index >= places:
+            bits, plane, before = forward, 1 + (_FORWARD ^ mover), places
+        if index >= forwards:
+            bits, plane, before = backward, 1 + (_BACKWARD ^ mover), forwards
+        if index >= backwards:
+            bits, plane, before = left, 1 + (_LEFT ^ mover), backwards
+        if index >= lefts:
+            bits, plane, before = right, 1 + (_RIGHT ^ mover), lefts
+        index -= before
+    for _ in range(index):
+        bits &= bits - _ONE
+    lowest = bits & (~bits + _ONE)
+    square = params[np.uint64(_BIT_TABLE + 64 * mover) + (lowest * _DE_BRUIJN >> _58)]
+    return plane * params[_SQUARES] + square
 
 
 @njit(APPLY, cache=True, nogil=True, _nrt=False)
@@ -968,7 +1017,7 @@ RULES = GameRules(
     chance=chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,

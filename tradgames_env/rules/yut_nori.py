@@ -79,7 +79,7 @@ import functools
 import re
 
 import numpy as np
-from numba import int16, int32, int64, njit, types
+from numba import int16, int32, int64, njit, types, uint64
 
 from tradgames_env.rules.contract import (
     APPLY,
@@ -105,6 +105,7 @@ from tradgames_env.rules.contract import (
     PAYOFF,
     REASON,
     RUNNING,
+    SAMPLE,
     SEAT,
     THROW_1,
     TRUNCATED,
@@ -233,6 +234,7 @@ TURNS_LIMIT = 32_767
 DE_BRUIJN = 0x077CB531
 WORD = 0xFFFFFFFF
 DE_BRUIJN_SHIFT = 27
+_32 = np.uint64(32)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
@@ -493,30 +495,38 @@ def start_history(params: Params, state: State, history: History) -> None:
     """There is no repetition rule, hence no history."""
 
 
+@njit(types.UniTuple(int64, 3)(_PARAMS, _STATE, int64), cache=True, nogil=True, _nrt=False)
+def _choices(params: Params, state: State, value: int) -> tuple[int, int, int]:
+    """What can be played with a value: 1 if a piece may enter, stations to leave by their second way, by their first.
+
+    N4, N5, N13.
+    """
+    mover = int(state[MOVER])
+    units = _units(state, mover)
+    if value != BACKDO:
+        return int(state[WAITING + mover] > 0), units & FORK_BITS, units
+    if units & 1 and state[STATIONS + START] >> WAY_SHIFT == WAY_1:
+        units -= 1
+    return 0, 0, units
+
+
 @njit(LEGAL, cache=True, nogil=True, _nrt=False)
 def legal(params: Params, state: State, history: History, out_actions: Params) -> int:
     """List the moves of every value in hand, or ``pass`` when there is none (N4, N5, N12, N13)."""
-    mover = int(state[MOVER])
-    units = _units(state, mover)
-    waiting = state[WAITING + mover] > 0
     held = int(state[HELD])
     count = 0
     while held != 0:
         value = int(params[BIT_INDEX + _lowest(held)])
         held &= held - 1
         shift = value * int(params[CODES]) if params[EXTRA] else 0
-        left = units
-        if value != BACKDO:
-            if waiting:
-                out_actions[count] = shift + ENTER
-                count += 1
-            forks = units & FORK_BITS
-            while forks != 0:
-                out_actions[count] = shift + params[FORK_CODE + _lowest(forks)]
-                forks &= forks - 1
-                count += 1
-        elif units & 1 and state[STATIONS + START] >> WAY_SHIFT == WAY_1:
-            left = units - 1
+        enters, forks, left = _choices(params, state, value)
+        if enters:
+            out_actions[count] = shift + ENTER
+            count += 1
+        while forks != 0:
+            out_actions[count] = shift + params[FORK_CODE + _lowest(forks)]
+            forks &= forks - 1
+            count += 1
         while left != 0:
             out_actions[count] = shift + params[UNIT_CODE + _lowest(left)]
             left &= left - 1
@@ -525,6 +535,51 @@ def legal(params: Params, state: State, history: History, out_actions: Params) -
         out_actions[0] = params[PASS]
         count = 1
     return count
+
+
+@njit(int64(int64), cache=True, nogil=True, _nrt=False)
+def _count_ones(bits: int) -> int:
+    """Number of ones among 32 bits."""
+    bits = bits - ((bits >> 1) & 0x55555555)
+    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
+    return ((((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24) & 0xFF
+
+
+@njit(int64(int64, int64), cache=True, nogil=True, _nrt=False)
+def _drop_lowest(bits: int, number: int) -> int:
+    """``bits`` without the ``number`` lowest ones."""
+    for _ in range(number):
+        bits &= bits - 1
+    return bits
+
+
+@njit(SAMPLE, cache=True, nogil=True, _nrt=False)
+def sample(params: Params, state: State, history: History, word):  # type: ignore[no-untyped-def]
+    """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
+    total, left = 0, int(state[HELD])
+    while left != 0:
+        value = int(params[BIT_INDEX + _lowest(left)])
+        left &= left - 1
+        enters, forks, units = _choices(params, state, value)
+        total += enters + _count_ones(forks) + _count_ones(units)
+    index = np.int64((word >> _32) * np.uint64(total) >> _32)
+    left = int(state[HELD])
+    while left != 0:
+        value = int(params[BIT_INDEX + _lowest(left)])
+        left &= left - 1
+        shift = value * int(params[CODES]) if params[EXTRA] else 0
+        enters, forks, units = _choices(params, state, value)
+        second = enters + _count_ones(forks)
+        count = second + _count_ones(units)
+        if index >= count:
+            index -= count
+        elif index >= second:
+            return shift + params[UNIT_CODE + _lowest(_drop_lowest(units, index - second))]
+        elif index >= enters:
+            return shift + params[FORK_CODE + _lowest(_drop_lowest(forks, index - enters))]
+        else:
+            return shift + ENTER
+    return np.int64(params[PASS])
 
 
 @njit(APPLY, cache=True, nogil=True, _nrt=False)
@@ -1059,7 +1114,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
