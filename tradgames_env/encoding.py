@@ -13,6 +13,7 @@ from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
+from tradgames_env.rules.batch import handed_over
 from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
 from tradgames_env.rules.errors import require_count
 from tradgames_env.rules.ruleset import Ruleset
@@ -195,7 +196,7 @@ class Encoder:
             out: (N, C, H, W) float32, made by ``empty``.
         """
         _encode_range(
-            self.ruleset.kernels.view, self.ruleset.params, states, histories, seats, which, self._cells,
+            handed_over(self.ruleset.kernels).view, self.ruleset.params, states, histories, seats, which, self._cells,
             self._site_factors, self._scalar_factors, *self._blank_view(), begin, end,
             out.reshape(len(out), len(PLANES), -1),
         )  # fmt: skip

@@ -14,6 +14,7 @@ from tradgames_env.rules.batch import (
     REFRESH,
     RESTART,
     SKIP,
+    handed_over,
     no_sample,
     plan_step,
     random_range,
@@ -21,17 +22,12 @@ from tradgames_env.rules.batch import (
     seed_generators,
     step_range,
 )
-from tradgames_env.rules.contract import OUTCOME, RUNNING, Kernel
+from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 # Fewer games than this a thread cost more to hand over than to play.
 _SMALLEST_SHARE = 256
-
-
-def _sampling(kernel: Kernel | None) -> tuple[Kernel, bool]:
-    """A game's ``sample`` kernel and whether there is one, as the compiled loops take them."""
-    return (no_sample, False) if kernel is None else (kernel, True)
 
 
 class BatchGames:
@@ -185,12 +181,12 @@ class BatchGames:
         A game that is over gets -2.
         """
         actions = np.empty(self.num_games, np.int64)
-        kernels, ruleset = self.ruleset.kernels, self.ruleset
+        kernels, ruleset = handed_over(self.ruleset.kernels), self.ruleset
 
         def sample(begin: int, end: int) -> None:
             sample_range(
-                kernels.legal, *_sampling(kernels.sample), ruleset.params, self.states, self.histories, self._choices,
-                self._scratch(), begin, end, actions,
+                kernels.legal, kernels.sample, ruleset.kernels.sample is not None, ruleset.params, self.states,
+                self.histories, self._choices, self._scratch(), begin, end, actions,
             )  # fmt: skip
 
         self._on_all_cores(sample)
@@ -206,8 +202,8 @@ class BatchGames:
 
         def play(begin: int, end: int) -> int:
             count = random_range(
-                kernels.initial, kernels.legal, *_sampling(kernels.sample), kernels.apply, kernels.apply_chance,
-                ruleset.params, ruleset.odds, self.states, self.histories, self._dice, self._scratch(), moves, begin,
+                kernels.initial, kernels.legal, kernels.sample or no_sample, kernels.sample is not None, kernels.apply,
+                kernels.apply_chance, ruleset.params, ruleset.odds, self.states, self.histories, self._dice, self._scratch(), moves, begin,
                 end,
             )  # fmt: skip
             return int(count)
@@ -273,7 +269,7 @@ class BatchGames:
 
     def _advance(self) -> None:
         """Carry out ``self._actions``."""
-        kernels, ruleset = self.ruleset.kernels, self.ruleset
+        kernels, ruleset = handed_over(self.ruleset.kernels), self.ruleset
         which = self._actions != SKIP
 
         def advance(begin: int, end: int) -> None:

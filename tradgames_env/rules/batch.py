@@ -6,7 +6,9 @@ cache by a second process, and an edited rules file takes effect at once (kernel
 Letters: N games, S state size, H history size, A actions, K kinds of throw, M outcomes of the widest kind.
 """
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import boolean, float32, float64, int8, int16, int32, int64, njit, types, uint64
@@ -16,6 +18,7 @@ from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
     CHANCE,
+    HEURISTIC,
     INITIAL,
     LEGAL,
     MARGIN,
@@ -27,7 +30,10 @@ from tradgames_env.rules.contract import (
     SAMPLE,
     SEAT,
     TRUNCATED,
+    VIEW,
     ChanceKind,
+    Kernel,
+    Kernels,
 )
 
 RESTART = -1
@@ -48,6 +54,7 @@ _30, _27, _31, _32, _11 = (np.uint64(n) for n in (30, 27, 31, 32, 11))
 # Loops that allocate nothing and only borrow arrays their callers hold need no reference counts, whose atomic updates
 # cost a tenth of the speed.
 _LOOP = {"cache": True, "nogil": True, "_nrt": False}
+_PART = {**_LOOP, "forceinline": True}
 
 _INITIAL = types.FunctionType(INITIAL)
 _LEGAL = types.FunctionType(LEGAL)
@@ -57,6 +64,41 @@ _APPLY_CHANCE = types.FunctionType(APPLY_CHANCE)
 _PARAMS, _ODDS, _STATE, _HISTORY, _RNG = int32[::1], float64[:, ::1], int16[::1], uint64[::1], uint64[::1]
 _ACTIONS = int32[::1]
 _STATES, _HISTORIES = int16[:, ::1], uint64[:, ::1]
+
+
+class _Address(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A kernel by its address, see ``handed_over``."""
+
+    def __init__(self, kernel: Kernel, signature: Any) -> None:
+        compiled = kernel.get_compile_result(signature)  # type: ignore[attr-defined]
+        self._kernel = kernel  # the address holds as long as the kernel lives
+        self._signature = signature
+        self._address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
+
+    def __wrapper_address__(self) -> int:
+        return int(self._address)
+
+    def signature(self) -> Any:
+        """Numba's signature of the kernel."""
+        return self._signature
+
+
+@functools.lru_cache(maxsize=128)
+def handed_over(kernels: Kernels) -> Kernels:
+    """The kernels in a form that compiled loops take in quickly; ``sample`` is never None.
+
+    Numba looks a kernel up anew in every call it is handed to, which takes as long as some hundred moves; looked up
+    once, calling it costs two nanoseconds more. So hand these to loops over a few moves and the kernels themselves to
+    long ones.
+    """
+    signatures = {
+        "initial": INITIAL, "legal": LEGAL, "apply": APPLY, "apply_chance": APPLY_CHANCE, "view": VIEW,
+        "heuristic": HEURISTIC, "sample": SAMPLE,
+    }  # fmt: skip
+    functions = vars(kernels) | {"sample": kernels.sample or no_sample}
+    if not hasattr(no_sample, "get_compile_result"):  # kernels are plain Python under NUMBA_DISABLE_JIT
+        return Kernels(**functions)
+    return Kernels(**{name: _Address(functions[name], signature) for name, signature in signatures.items()})
 
 
 def seed_generators(seed: int | Sequence[int] | np.random.SeedSequence, count: int) -> NDArray[np.uint64]:
@@ -113,7 +155,7 @@ def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     return index
 
 
-@njit(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **_LOOP)
+@njit(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **_PART)
 def resolve_chance(apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Throw until a seat has to decide or the game is over."""
     while state[CHANCE] != 0:
@@ -139,7 +181,7 @@ def no_sample(params, state, history, word):  # type: ignore[no-untyped-def]
     return SKIP
 
 
-@njit(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), **_LOOP)
+@njit(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), **_PART)
 def random_action(legal, sample, samples, params, state, history, scratch, rng):  # type: ignore[no-untyped-def]
     """A uniform random legal action, by the ``sample`` kernel of games that have one (``samples``)."""
     word = next_random(rng)
@@ -148,7 +190,7 @@ def random_action(legal, sample, samples, params, state, history, scratch, rng):
     return np.int64(scratch[share_of(word, legal(params, state, history, scratch))])
 
 
-@njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, _ACTIONS, int8[::1]), **_LOOP)
+@njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, _ACTIONS, int8[::1]), **_PART)
 def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignore[no-untyped-def]
     """Write the (A,) mask of the position, all zero when the game is over; return the number of ones.
 

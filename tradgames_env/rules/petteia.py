@@ -509,7 +509,7 @@ def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     return low | high << 1
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64, int64), cache=True, nogil=True, _nrt=False)
+@njit(int64(_PARAMS, _STATE, int64, int64, int64), cache=True, nogil=True, _nrt=False, forceinline=True)
 def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-def]
     """In which directions a piece of ``mover`` arriving here captures its neighbour (P4, P5, P18).
 
@@ -616,7 +616,7 @@ def _lowest_place(params, bits):  # type: ignore[no-untyped-def]
     return np.int64(params[np.uint64(params[BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)])
 
 
-@njit(types.Tuple((int64, uint64))(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
+@njit(types.Tuple((int64, uint64))(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False, forceinline=True)
 def _count_moves(params, state):  # type: ignore[no-untyped-def]
     """How many moves the mover has, and how many of them lie on each word, eight bits a word."""
     words = ((np.int64(params[ROWS]) + 3) >> 2) + ((np.int64(params[COLS]) + 3) >> 2)
@@ -629,7 +629,7 @@ def _count_moves(params, state):  # type: ignore[no-untyped-def]
     return total, by_word
 
 
-@njit(int64(_PARAMS, _STATE, uint64, int64), cache=True, nogil=True, _nrt=False)
+@njit(int64(_PARAMS, _STATE, uint64, int64), cache=True, nogil=True, _nrt=False, forceinline=True)
 def _move_at(params, state, by_word, place):  # type: ignore[no-untyped-def]
     """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -766,7 +766,7 @@ def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
         _finish(params, state, NATURAL_WINS if state[MARGIN] > 0 else BLACK_WINS, BY_STALLING)
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
+@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False, forceinline=True)
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if the side to move finds it decided, in the order of P13; else ask for the die (P16)."""
     state[CHANCE] = 0
