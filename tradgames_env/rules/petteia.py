@@ -411,10 +411,10 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     for colour in range(2):
         line = LINES + colour * (rows + cols)
         for site in range(squares):
-            if (state[line + site // cols] >> (site % cols)) & 1:
+            if (state[np.uint64(line + site // cols)] >> (site % cols)) & 1:
                 total ^= _key(params, params[KEYS] + 2 * (colour * squares + site))
         if params[HAS_LEADERS]:
-            leader = np.int64(state[LEADERS + colour])
+            leader = np.int64(state[np.uint64(LEADERS + colour)])
             leader_site = (leader >> 4) * cols + (leader & 15)
             total ^= _key(params, params[LEADER_KEYS] + 2 * (colour * squares + leader_site))
     if state[MOVER] == 1:
@@ -439,7 +439,7 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start position (P1, P2, P19)."""
     start = params[START]
     for i in range(state.shape[0]):
-        state[i] = params[start + i]
+        state[i] = params[np.uint64(start + i)]
     start_history(params, state, history)
 
 
@@ -521,7 +521,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     own_rank, own_file = np.int64(state[np.uint64(own + rank)]), np.int64(state[np.uint64(own + rows + file)])
     enemy_rank, enemy_file = np.int64(state[np.uint64(enemy + rank)]), np.int64(state[np.uint64(enemy + rows + file)])
     if params[HAS_LEADERS]:  # P19: captures are of stones
-        leader = np.int64(state[LEADERS + 1 - mover])
+        leader = np.int64(state[np.uint64(LEADERS + 1 - mover)])
         if leader >> 4 == rank:
             enemy_rank &= ~(np.int64(1) << (leader & 15))
         if leader & 15 == file:
@@ -550,7 +550,7 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     captures = 0
     for i in range(count):
         action = out_actions[i]
-        move = np.int64(params[params[DECODED] + mover * params[NUM_ACTIONS] + action])
+        move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
         if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
             out_actions[i] = out_actions[captures]
             out_actions[captures] = action
@@ -702,12 +702,12 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
             step = 2 * (direction & 1) - 1
             prey_rank = rank + (step if direction >= 2 else 0)
             prey_file = file + (step if direction < 2 else 0)
-            state[enemy + prey_rank] ^= 1 << prey_file
-            state[enemy + rows + prey_file] ^= 1 << prey_rank
+            state[np.uint64(enemy + prey_rank)] ^= 1 << prey_file
+            state[np.uint64(enemy + rows + prey_file)] ^= 1 << prey_rank
             site = (1 - mover) * rows * cols + prey_rank * cols + prey_file
             keys ^= _key(params, params[KEYS] + 2 * site)
             taken += 1
-    state[CAPTURES + mover] += taken
+    state[np.uint64(CAPTURES + mover)] += taken
     state[MARGIN] = state[CAPTURES] - state[CAPTURES + 1]
     state[QUIET_MOVES] = 0
     return keys
@@ -815,11 +815,11 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     origin, goal = mover * squares + from_rank * cols + from_file, mover * squares + rank * cols + file
     keys = params[KEYS]
     change = _key(params, keys + 4 * squares) ^ _key(params, keys + 2 * origin) ^ _key(params, keys + 2 * goal)
-    if params[HAS_LEADERS] and state[LEADERS + mover] == (from_rank << 4 | from_file):
-        state[LEADERS + mover] = rank << 4 | file
+    if params[HAS_LEADERS] and state[np.uint64(LEADERS + mover)] == (from_rank << 4 | from_file):
+        state[np.uint64(LEADERS + mover)] = rank << 4 | file
         keys = params[LEADER_KEYS]
         change ^= _key(params, keys + 2 * origin) ^ _key(params, keys + 2 * goal)
-    captures = state[CAPTURES + mover]
+    captures = state[np.uint64(CAPTURES + mover)]
     if captured != 0:
         change ^= _remove_captured(params, state, mover, rank, file, captured)
     elif state[QUIET_MOVES] < _COUNTER_MAX:
@@ -828,7 +828,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
         _record_position(state, history, change, captured != 0)
     state[DIE_SHOWN] = 0
     if captured != 0 and params[STAKE_KIND] > 0:
-        state[STAKES_DUE] = state[CAPTURES + mover] - captures
+        state[STAKES_DUE] = state[np.uint64(CAPTURES + mover)] - captures
         state[CHANCE] = params[STAKE_KIND]
         return
     _end_turn(params, state)
@@ -870,11 +870,11 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
                 site = rank * cols + file
                 out_sites[feature, np.uint64(site if colour == 0 else squares - 1 - site)] = 1
         if params[HAS_LEADERS]:
-            leader = np.int64(state[LEADERS + side])
+            leader = np.int64(state[np.uint64(LEADERS + side)])
             leader_site = (leader >> 4) * cols + (leader & 15)
             out_sites[mark, leader_site if colour == 0 else squares - 1 - leader_site] = 1
-    out_scalars[OWN_CAPTURES] = state[CAPTURES + colour]
-    out_scalars[ENEMY_CAPTURES] = state[CAPTURES + 1 - colour]
+    out_scalars[OWN_CAPTURES] = state[np.uint64(CAPTURES + colour)]
+    out_scalars[ENEMY_CAPTURES] = state[np.uint64(CAPTURES + 1 - colour)]
     out_scalars[DIE] = state[DIE_SHOWN]
     if params[QUIET_LIMIT] > 0:
         out_scalars[QUIET] = state[QUIET_MOVES]
@@ -893,14 +893,14 @@ def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     own, enemy = LINES + colour * (rows + cols), LINES + (1 - colour) * (rows + cols)
     count = np.int64(0)
     for rank in range(rows):
-        left = np.int64(state[own + rank])
-        occupied = left | np.int64(state[enemy + rank])
+        left = np.int64(state[np.uint64(own + rank)])
+        occupied = left | np.int64(state[np.uint64(enemy + rank)])
         while left != 0:
-            file = np.int64(params[params[LOWEST_BIT] + left])
+            file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
             left &= left - 1
-            along_file = np.int64(state[own + rows + file]) | np.int64(state[enemy + rows + file])
-            count += params[params[FILE_MOVES] + (rank << rows) + along_file] & 15
-            count += params[params[RANK_MOVES] + (file << cols) + occupied] & 15
+            along_file = np.int64(state[np.uint64(own + rows + file)]) | np.int64(state[np.uint64(enemy + rows + file)])
+            count += params[np.uint64(params[FILE_MOVES] + (rank << rows) + along_file)] & 15
+            count += params[np.uint64(params[RANK_MOVES] + (file << cols) + occupied)] & 15
     return count
 
 

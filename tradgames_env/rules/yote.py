@@ -280,7 +280,7 @@ def _set_bits(state, slot, bits):  # type: ignore[no-untyped-def]
 def _mask(params, slot):  # type: ignore[no-untyped-def]
     """The 64-bit mask kept in two slots of ``params``."""
     low = np.uint64(np.int64(params[slot])) & _LOW_32
-    return low | np.uint64(np.int64(params[slot + 1])) << _32
+    return low | np.uint64(np.int64(params[np.uint64(slot + 1)])) << _32
 
 
 @njit(uint64(_P, uint64, int64), cache=True, nogil=True, _nrt=False)
@@ -310,12 +310,12 @@ def _movable(params, own, enemy, empty, ban, direction):  # type: ignore[no-unty
 def _can_act(params, state):  # type: ignore[no-untyped-def]
     """Whether the mover has a legal action (Y7)."""
     mover = np.int64(state[MOVER])
-    if state[_RESERVE + mover] > 0:
+    if state[np.uint64(_RESERVE + mover)] > 0:
         return True
     own = _get_bits(state, _board_slot(mover))
     enemy = _get_bits(state, _board_slot(1 - mover))
     empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
-    ban = np.int64(state[_BAN + mover])
+    ban = np.int64(state[np.uint64(_BAN + mover)])
     forward = _movable(params, own, enemy, empty, ban, _FORWARD)
     backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
     left = _movable(params, own, enemy, empty, ban, _LEFT)
@@ -419,7 +419,7 @@ def _restart_clocks(state):  # type: ignore[no-untyped-def]
 
 @njit(types.void(_S, int64), cache=True, nogil=True, _nrt=False)
 def _count_capture(state, loser):  # type: ignore[no-untyped-def]
-    state[_ALIVE + loser] -= 1
+    state[np.uint64(_ALIVE + loser)] -= 1
     state[MARGIN] = state[_ALIVE] - state[_ALIVE + 1]
 
 
@@ -428,8 +428,8 @@ def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
     """Remove the piece of colour ``loser`` on ``square`` with the ban that hung on it; return what is left on board."""
     enemy &= ~(_ONE << np.uint64(square))
     _set_bits(state, _board_slot(loser), enemy)
-    if state[_BAN + loser] - 1 >> 2 == square:
-        state[_BAN + loser] = 0
+    if state[np.uint64(_BAN + loser)] - 1 >> 2 == square:
+        state[np.uint64(_BAN + loser)] = 0
     _count_capture(state, loser)
     return enemy
 
@@ -438,32 +438,32 @@ def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
 def _place(state, mover, square):  # type: ignore[no-untyped-def]
     slot = _board_slot(mover)
     _set_bits(state, slot, _get_bits(state, slot) | _ONE << np.uint64(square))
-    state[_RESERVE + mover] -= 1
-    state[_BAN + mover] = 0
+    state[np.uint64(_RESERVE + mover)] -= 1
+    state[np.uint64(_BAN + mover)] = 0
     _restart_clocks(state)
 
 
 @njit(types.void(_P, _S, int64, int64, int64), cache=True, nogil=True, _nrt=False)
 def _move(params, state, mover, square, direction):  # type: ignore[no-untyped-def]
     """Step or jump in ``direction``; the bonus is owed afterwards if enemies stay on the board (Y2, Y3, Y5)."""
-    delta = np.int64(params[_DELTAS + direction])
+    delta = np.int64(params[np.uint64(_DELTAS + direction)])
     target = square + delta
     own_slot = _board_slot(mover)
     own = _get_bits(state, own_slot)
     enemy = _get_bits(state, _board_slot(1 - mover))
     if enemy >> np.uint64(target) & _ONE == _ZERO:
         _set_bits(state, own_slot, own ^ (_ONE << np.uint64(square) | _ONE << np.uint64(target)))
-        state[_BAN + mover] = 1 + 4 * target + (direction ^ 1) if params[_BANS_RETURN] else 0
+        state[np.uint64(_BAN + mover)] = 1 + 4 * target + (direction ^ 1) if params[_BANS_RETURN] else 0
         if state[_QUIET_STEPS] < _SATURATED:
             state[_QUIET_STEPS] += 1
         return
     _set_bits(state, own_slot, own ^ (_ONE << np.uint64(square) | _ONE << np.uint64(target + delta)))
-    state[_BAN + mover] = 0
+    state[np.uint64(_BAN + mover)] = 0
     _restart_clocks(state)
     if _take(state, enemy, 1 - mover, target) != _ZERO:
         state[_OWES_BONUS] = 1
-    elif state[_RESERVE + 1 - mover] > 0:
-        state[_RESERVE + 1 - mover] -= 1
+    elif state[np.uint64(_RESERVE + 1 - mover)] > 0:
+        state[np.uint64(_RESERVE + 1 - mover)] -= 1
         _count_capture(state, 1 - mover)
 
 
@@ -473,7 +473,7 @@ def _view_ban(params, ban, colour, out_from, out_to):  # type: ignore[no-untyped
     if ban == 0:
         return
     square = ban - 1 >> 2
-    target = square + params[_DELTAS + (ban - 1 & 3)]
+    target = square + params[np.uint64(_DELTAS + (ban - 1 & 3))]
     if colour == 1:
         square = params[_SQUARES] - 1 - square
         target = params[_SQUARES] - 1 - target
@@ -495,8 +495,8 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start: an empty board and full reserves (Y1)."""
     state[:] = 0
     for colour in range(2):
-        state[_RESERVE + colour] = params[_PIECES]
-        state[_ALIVE + colour] = params[_PIECES]
+        state[np.uint64(_RESERVE + colour)] = params[_PIECES]
+        state[np.uint64(_ALIVE + colour)] = params[_PIECES]
     if params[_STARTS] == _STARTS_BLACK:
         state[MOVER] = 1
         state[SEAT] = 1
@@ -512,8 +512,8 @@ def _choices(params, state):  # type: ignore[no-untyped-def]
     enemy = _get_bits(state, _board_slot(1 - mover))
     own = _get_bits(state, _board_slot(mover))
     empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
-    ban = np.int64(state[_BAN + mover])
-    place = empty if state[_RESERVE + mover] > 0 else _ZERO
+    ban = np.int64(state[np.uint64(_BAN + mover)])
+    place = empty if state[np.uint64(_RESERVE + mover)] > 0 else _ZERO
     forward = _movable(params, own, enemy, empty, ban, _FORWARD)
     backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
     left = _movable(params, own, enemy, empty, ban, _LEFT)
@@ -619,12 +619,12 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         site = squares - 1 - square if colour == 1 else square
         out_sites[OWN, site] = np.int64(own >> np.uint64(square) & _ONE)
         out_sites[ENEMY, site] = np.int64(enemy >> np.uint64(square) & _ONE)
-    _view_ban(params, np.int64(state[_BAN + colour]), colour, out_sites[OWN_BAN_FROM], out_sites[OWN_BAN_TO])
-    _view_ban(params, np.int64(state[_BAN + 1 - colour]), colour, out_sites[ENEMY_BAN_FROM], out_sites[ENEMY_BAN_TO])
-    out_scalars[OWN_RESERVE] = state[_RESERVE + colour]
-    out_scalars[ENEMY_RESERVE] = state[_RESERVE + 1 - colour]
-    out_scalars[OWN_CAPTURES] = params[_PIECES] - state[_ALIVE + 1 - colour]
-    out_scalars[ENEMY_CAPTURES] = params[_PIECES] - state[_ALIVE + colour]
+    _view_ban(params, np.int64(state[np.uint64(_BAN + colour)]), colour, out_sites[OWN_BAN_FROM], out_sites[OWN_BAN_TO])
+    _view_ban(params, np.int64(state[np.uint64(_BAN + 1 - colour)]), colour, out_sites[ENEMY_BAN_FROM], out_sites[ENEMY_BAN_TO])
+    out_scalars[OWN_RESERVE] = state[np.uint64(_RESERVE + colour)]
+    out_scalars[ENEMY_RESERVE] = state[np.uint64(_RESERVE + 1 - colour)]
+    out_scalars[OWN_CAPTURES] = params[_PIECES] - state[np.uint64(_ALIVE + 1 - colour)]
+    out_scalars[ENEMY_CAPTURES] = params[_PIECES] - state[np.uint64(_ALIVE + colour)]
     out_scalars[QUIET] = state[_QUIET_STEPS]
     out_scalars[REPETITION] = state[_REPEATS]
     out_scalars[BONUS] = state[_OWES_BONUS]

@@ -408,13 +408,13 @@ def _lowest(bits: int) -> int:
 @njit(int64(_STATE, int64), cache=True, nogil=True, _nrt=False)
 def _units(state: State, colour: int) -> int:
     """Bits of the stations where a colour has a unit."""
-    return int(state[UNITS + 2 * colour]) | (int(state[UNITS + 1 + 2 * colour]) << LOW_BITS)
+    return int(state[np.uint64(UNITS + 2 * colour)]) | (int(state[np.uint64(UNITS + 1 + 2 * colour)]) << LOW_BITS)
 
 
 @njit(types.void(_STATE, int64, int64), cache=True, nogil=True, _nrt=False)
 def _set_units(state: State, colour: int, units: int) -> None:
-    state[UNITS + 2 * colour] = units & LOW_MASK
-    state[UNITS + 1 + 2 * colour] = units >> LOW_BITS
+    state[np.uint64(UNITS + 2 * colour)] = units & LOW_MASK
+    state[np.uint64(UNITS + 1 + 2 * colour)] = units >> LOW_BITS
 
 
 @njit(types.void(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
@@ -428,7 +428,7 @@ def _pass_on(params: Params, state: State) -> None:
     state[HELD] = 0
     if params[EXTRA]:
         for value in range(NUM_VALUES):
-            state[HAND + value] = 0
+            state[np.uint64(HAND + value)] = 0
 
 
 @njit(types.void(_PARAMS, _STATE), cache=True, nogil=True, _nrt=False)
@@ -449,29 +449,29 @@ def _move(params: Params, state: State, code: int, value: int) -> int:
     own = _units(state, mover)
     count, way = 1, WAY_RIM
     if code == ENTER:
-        state[WAITING + mover] -= 1
+        state[np.uint64(WAITING + mover)] -= 1
     else:
-        origin = int(params[ORIGIN + code])
-        unit = int(state[STATIONS + origin])
+        origin = int(params[np.uint64(ORIGIN + code)])
+        unit = int(state[np.uint64(STATIONS + origin)])
         count, way = unit & COUNT_MASK, unit >> WAY_SHIFT
-        state[STATIONS + origin] = 0
+        state[np.uint64(STATIONS + origin)] = 0
         own &= ~(1 << origin)
-    target = int(params[TARGET + (way * NUM_CODES + code) * NUM_VALUES + value])
+    target = int(params[np.uint64(TARGET + (way * NUM_CODES + code) * NUM_VALUES + value)])
     station = target & ((1 << TARGET_WAY_SHIFT) - 1)
     if station == AT_HOME:
         _set_units(state, mover, own)
-        state[HOME + mover] += count
+        state[np.uint64(HOME + mover)] += count
         state[MARGIN] = state[HOME] - state[HOME + 1]
         return 0
     bit = 1 << station
-    standing = int(state[STATIONS + station]) & COUNT_MASK
+    standing = int(state[np.uint64(STATIONS + station)]) & COUNT_MASK
     captured = 0
     if standing > 0 and own & bit == 0:
         captured = standing
         standing = 0
-        state[WAITING + 1 - mover] += captured
+        state[np.uint64(WAITING + 1 - mover)] += captured
         _set_units(state, 1 - mover, _units(state, 1 - mover) & ~bit)
-    state[STATIONS + station] = (count + standing) | ((target >> TARGET_WAY_SHIFT) << WAY_SHIFT)
+    state[np.uint64(STATIONS + station)] = (count + standing) | ((target >> TARGET_WAY_SHIFT) << WAY_SHIFT)
     _set_units(state, mover, own | bit)
     return captured
 
@@ -504,7 +504,7 @@ def _choices(params: Params, state: State, value: int) -> tuple[int, int, int]:
     mover = int(state[MOVER])
     units = _units(state, mover)
     if value != BACKDO:
-        return int(state[WAITING + mover] > 0), units & FORK_BITS, units
+        return int(state[np.uint64(WAITING + mover)] > 0), units & FORK_BITS, units
     if units & 1 and state[STATIONS + START] >> WAY_SHIFT == WAY_1:
         units -= 1
     return 0, 0, units
@@ -516,7 +516,7 @@ def legal(params: Params, state: State, history: History, out_actions: Params) -
     held = int(state[HELD])
     count = 0
     while held != 0:
-        value = int(params[BIT_INDEX + _lowest(held)])
+        value = int(params[np.uint64(BIT_INDEX + _lowest(held))])
         held &= held - 1
         shift = value * int(params[CODES]) if params[EXTRA] else 0
         enters, forks, left = _choices(params, state, value)
@@ -524,11 +524,11 @@ def legal(params: Params, state: State, history: History, out_actions: Params) -
             out_actions[count] = shift + ENTER
             count += 1
         while forks != 0:
-            out_actions[count] = shift + params[FORK_CODE + _lowest(forks)]
+            out_actions[count] = shift + params[np.uint64(FORK_CODE + _lowest(forks))]
             forks &= forks - 1
             count += 1
         while left != 0:
-            out_actions[count] = shift + params[UNIT_CODE + _lowest(left)]
+            out_actions[count] = shift + params[np.uint64(UNIT_CODE + _lowest(left))]
             left &= left - 1
             count += 1
     if count == 0:
@@ -558,14 +558,14 @@ def sample(params: Params, state: State, history: History, word):  # type: ignor
     """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
     total, left = 0, int(state[HELD])
     while left != 0:
-        value = int(params[BIT_INDEX + _lowest(left)])
+        value = int(params[np.uint64(BIT_INDEX + _lowest(left))])
         left &= left - 1
         enters, forks, units = _choices(params, state, value)
         total += enters + _count_ones(forks) + _count_ones(units)
     index = np.int64((word >> _32) * np.uint64(total) >> _32)
     left = int(state[HELD])
     while left != 0:
-        value = int(params[BIT_INDEX + _lowest(left)])
+        value = int(params[np.uint64(BIT_INDEX + _lowest(left))])
         left &= left - 1
         shift = value * int(params[CODES]) if params[EXTRA] else 0
         enters, forks, units = _choices(params, state, value)
@@ -574,9 +574,9 @@ def sample(params: Params, state: State, history: History, word):  # type: ignor
         if index >= count:
             index -= count
         elif index >= second:
-            return shift + params[UNIT_CODE + _lowest(_drop_lowest(units, index - second))]
+            return shift + params[np.uint64(UNIT_CODE + _lowest(_drop_lowest(units, index - second)))]
         elif index >= enters:
-            return shift + params[FORK_CODE + _lowest(_drop_lowest(forks, index - enters))]
+            return shift + params[np.uint64(FORK_CODE + _lowest(_drop_lowest(forks, index - enters)))]
         else:
             return shift + ENTER
     return np.int64(params[PASS])
@@ -591,16 +591,16 @@ def apply(params: Params, state: State, history: History, action: int) -> None:
     if params[EXTRA]:
         value = action // int(params[CODES])
         code = action - value * int(params[CODES])
-        state[HAND + value] -= 1
-        if state[HAND + value] == 0:
+        state[np.uint64(HAND + value)] -= 1
+        if state[np.uint64(HAND + value)] == 0:
             state[HELD] = int(state[HELD]) & ~(1 << value)
     else:
-        value = int(params[BIT_INDEX + _lowest(int(state[HELD]))])
+        value = int(params[np.uint64(BIT_INDEX + _lowest(int(state[HELD])))])
         code = action
         state[HELD] = 0
     captured = _move(params, state, code, value)
     mover = int(state[MOVER])
-    if state[HOME + mover] == params[PIECES]:
+    if state[np.uint64(HOME + mover)] == params[PIECES]:
         _pass_on(params, state)
         state[OUTCOME] = BLACK_WINS if mover else NATURAL_WINS
         state[REASON] = REASON_HOME
@@ -620,15 +620,15 @@ def apply_chance(params: Params, state: State, history: History, index: int) -> 
         state[OTHER_SEAT] = 1 - index
         state[CHANCE] = THROW
         return
-    value = int(params[OUTCOMES + index])
+    value = int(params[np.uint64(OUTCOMES + index)])
     if value == NAK:
         _end_turn(params, state)
         return
     state[HELD] = int(state[HELD]) | (1 << value)
     state[CHANCE] = 0
-    if params[EXTRA] and state[HAND + value] < HAND_LIMIT:
-        state[HAND + value] += 1
-        if (params[AGAIN_VALUES] >> value) & 1 and state[HAND + value] < HAND_LIMIT:
+    if params[EXTRA] and state[np.uint64(HAND + value)] < HAND_LIMIT:
+        state[np.uint64(HAND + value)] += 1
+        if (params[AGAIN_VALUES] >> value) & 1 and state[np.uint64(HAND + value)] < HAND_LIMIT:
             state[CHANCE] = THROW
 
 
@@ -641,19 +641,19 @@ def view(  # type: ignore[no-untyped-def]
         colour = (seat + side) & 1
         left = _units(state, colour)
         while left != 0:
-            station = int(params[BIT_INDEX + _lowest(left)])
+            station = int(params[np.uint64(BIT_INDEX + _lowest(left))])
             left &= left - 1
-            unit = int(state[STATIONS + station])
+            unit = int(state[np.uint64(STATIONS + station)])
             # The enemy's features follow the own ones.
             out_sites[OWN + side, station] = 1
             out_sites[OWN_COUNT + side, station] = unit & COUNT_MASK
             out_sites[OWN_MARK + side, station] = unit >> WAY_SHIFT
-        out_scalars[OWN_RESERVE + side] = state[WAITING + colour]
-        out_scalars[OWN_CAPTURES + side] = state[HOME + colour]
+        out_scalars[OWN_RESERVE + side] = state[np.uint64(WAITING + colour)]
+        out_scalars[OWN_CAPTURES + side] = state[np.uint64(HOME + colour)]
     for value in range(NUM_VALUES):
         # THROW_1 to THROW_5 and THROW_BACK follow each other, as the value indices do.
         if (state[HELD] >> value) & 1:
-            out_scalars[THROW_1 + value] = state[HAND + value] if params[EXTRA] else 1
+            out_scalars[THROW_1 + value] = state[np.uint64(HAND + value)] if params[EXTRA] else 1
     out_scalars[MY_TURN] = 1 if state[OUTCOME] == RUNNING and state[SEAT] == seat else 0
     out_scalars[NATURAL] = 1 - (seat & 1)
     out_scalars[TURN_COUNT] = state[TURNS] if params[MAX_TURNS] > 0 else 0
