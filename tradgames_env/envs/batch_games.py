@@ -33,6 +33,8 @@ _SMALLEST_SHARE = 256
 class BatchGames:
     """``num_games`` games of one ruleset, advanced together; the arrays below are rewritten in place by every step.
 
+    Write to none of them: a step writes what has changed.
+
     Game i depends on ``seed``, i and the actions given, not on the number of games or threads.
 
     Attributes:
@@ -91,6 +93,7 @@ class BatchGames:
         self.states = np.zeros((count, ruleset.state_size), np.int16)
         self.histories = np.zeros((count, ruleset.history_size), np.uint64)
         self.observations = self.encoder.empty(count)
+        self._shown = self.encoder.nothing_shown(count)
         self.action_masks = np.zeros((count, ruleset.num_actions), np.int8)
         self.to_move = np.zeros(count, np.int8)
         self.seats = np.zeros(count, np.int8)
@@ -279,7 +282,9 @@ class BatchGames:
                 begin, end, self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated,
                 self.endings,
             )  # fmt: skip
-            self.encoder.encode_range(self.states, self.histories, self.seats, which, begin, end, self.observations)
+            self.encoder.encode_range(
+                self.states, self.histories, self.seats, which, begin, end, self.observations, self._shown
+            )
 
         self._on_all_cores(advance)
 
