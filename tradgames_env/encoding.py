@@ -9,12 +9,12 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint32, uint64
+from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
 from tradgames_env.rules.batch import handed_over
-from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
+from tradgames_env.rules.contract import KERNEL, SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
 from tradgames_env.rules.errors import require_count
 from tradgames_env.rules.ruleset import Ruleset
 
@@ -87,15 +87,12 @@ _PLAYABLE = len(SITE_FEATURES)
 _FIRST_SCALAR = _PLAYABLE + 1
 
 
-_LOOP = {"cache": True, "nogil": True, "_nrt": False}
-"""See ``rules.batch``: no reference counts."""
-
-
 @njit(
-    types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, ::1]), **_LOOP
+    types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, ::1]),
+    **KERNEL,
 )
 def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
-    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W), whose scalar planes show ``shown``."""
+    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W), whose scalars are ``shown``."""
     for feature in range(site_factors.shape[0]):
         factor = site_factors[feature]
         if factor == 0.0:
@@ -121,16 +118,29 @@ def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, ou
         types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], uint64[::1],
         float32[::1], float32[::1], int16[:, ::1], int16[::1], int16[:, ::1], int64, int64, float32[:, :, ::1],
     ),
-    **_LOOP,
+    **KERNEL,
 )  # fmt: skip
 def _encode_range(  # type: ignore[no-untyped-def]
-    view, params, states, histories, seats, which, cells, site_factors, scalar_factors, sites, scalars, shown, begin,
-    end, out,
+    view,
+    params,
+    states,
+    histories,
+    seats,
+    which,
+    cells,
+    site_factors,
+    scalar_factors,
+    sites,
+    scalars,
+    shown,
+    begin,
+    end,
+    out,
 ):
     """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W).
 
-    ``shown`` (N, scalars) says what the scalar planes of ``out`` show, and is kept up to date. ``sites`` and ``scalars``
-    are space for a view, for this call alone.
+    ``shown`` (N, scalars) says what the scalar planes of ``out`` show, and is kept up to date. ``sites`` and
+    ``scalars`` are space for a view, for this call alone.
     """
     for i in range(begin, end):
         if not which[i]:
@@ -228,7 +238,9 @@ class Encoder:
         viewer = position.seat if seat is None else seat
         self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
-        _write_planes(sites, scalars, np.zeros_like(scalars), self._cells, self._site_factors, self._scalar_factors, out)
+        _write_planes(
+            sites, scalars, np.zeros_like(scalars), self._cells, self._site_factors, self._scalar_factors, out
+        )
         return out.reshape(self.shape)
 
     def _blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:

@@ -205,9 +205,9 @@ class BatchGames:
 
         def play(begin: int, end: int) -> int:
             count = random_range(
-                kernels.initial, kernels.legal, kernels.sample or no_sample, kernels.sample is not None, kernels.apply,
-                kernels.apply_chance, ruleset.params, ruleset.odds, self.states, self.histories, self._dice, self._scratch(), moves, begin,
-                end,
+                kernels.initial, kernels.legal, kernels.sample or no_sample, kernels.sample is not None,
+                kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds, self.states, self.histories,
+                self._dice, self._scratch(), moves, begin, end,
             )  # fmt: skip
             return int(count)
 

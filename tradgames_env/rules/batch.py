@@ -20,6 +20,8 @@ from tradgames_env.rules.contract import (
     CHANCE,
     HEURISTIC,
     INITIAL,
+    INLINED,
+    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -32,7 +34,6 @@ from tradgames_env.rules.contract import (
     TRUNCATED,
     VIEW,
     ChanceKind,
-    Kernel,
     Kernels,
 )
 
@@ -51,11 +52,6 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _32, _11 = (np.uint64(n) for n in (30, 27, 31, 32, 11))
 
-# Loops that allocate nothing and only borrow arrays their callers hold need no reference counts, whose atomic updates
-# cost a tenth of the speed.
-_LOOP = {"cache": True, "nogil": True, "_nrt": False}
-_PART = {**_LOOP, "forceinline": True}
-
 _INITIAL = types.FunctionType(INITIAL)
 _LEGAL = types.FunctionType(LEGAL)
 _SAMPLE = types.FunctionType(SAMPLE)
@@ -66,11 +62,11 @@ _ACTIONS = int32[::1]
 _STATES, _HISTORIES = int16[:, ::1], uint64[:, ::1]
 
 
-class _Address(types.WrapperAddressProtocol):  # type: ignore[misc]
+class _Address(types.WrapperAddressProtocol):
     """A kernel by its address, see ``handed_over``."""
 
-    def __init__(self, kernel: Kernel, signature: Any) -> None:
-        compiled = kernel.get_compile_result(signature)  # type: ignore[attr-defined]
+    def __init__(self, kernel: Any, signature: Any) -> None:
+        compiled = kernel.get_compile_result(signature)
         self._kernel = kernel  # the address holds as long as the kernel lives
         self._signature = signature
         self._address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
@@ -98,7 +94,8 @@ def handed_over(kernels: Kernels) -> Kernels:
     functions = vars(kernels) | {"sample": kernels.sample or no_sample}
     if not hasattr(no_sample, "get_compile_result"):  # kernels are plain Python under NUMBA_DISABLE_JIT
         return Kernels(**functions)
-    return Kernels(**{name: _Address(functions[name], signature) for name, signature in signatures.items()})
+    addresses: dict[str, Any] = {name: _Address(functions[name], signatures[name]) for name in signatures}
+    return Kernels(**addresses)
 
 
 def seed_generators(seed: int | Sequence[int] | np.random.SeedSequence, count: int) -> NDArray[np.uint64]:
@@ -116,7 +113,7 @@ def odds_table(kinds: Sequence[ChanceKind]) -> NDArray[np.float64]:
     return table
 
 
-@njit(uint64(_RNG), **_LOOP)
+@njit(uint64(_RNG), **KERNEL)
 def next_random(rng):  # type: ignore[no-untyped-def]
     """Next 64 random bits of the one-word generator ``rng`` (1,): splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
     rng[0] = rng[0] + _GOLDEN
@@ -126,25 +123,25 @@ def next_random(rng):  # type: ignore[no-untyped-def]
     return word ^ (word >> _31)
 
 
-@njit(int64(uint64, int64), **_LOOP)
+@njit(int64(uint64, int64), **KERNEL)
 def share_of(word, bound):  # type: ignore[no-untyped-def]
     """An integer in [0, bound), 0 < bound < 2**32, uniform if ``word`` is random: the upper half word, scaled."""
     return np.int64(((word >> _32) * np.uint64(bound)) >> _32)
 
 
-@njit(int64(_RNG, int64), **_LOOP)
+@njit(int64(_RNG, int64), **KERNEL)
 def random_below(rng, bound):  # type: ignore[no-untyped-def]
     """A uniform integer in [0, bound), 0 < bound < 2**32."""
     return share_of(next_random(rng), bound)
 
 
-@njit(float64(_RNG), **_LOOP)
+@njit(float64(_RNG), **KERNEL)
 def random_unit(rng):  # type: ignore[no-untyped-def]
     """A uniform float64 in [0, 1) of 53 bits."""
     return np.float64(next_random(rng) >> _11) * 1.1102230246251565e-16
 
 
-@njit(int64(_ODDS, int64, _RNG), **_LOOP)
+@njit(int64(_ODDS, int64, _RNG), **KERNEL)
 def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     """Index of a random outcome of throw ``kind`` (1-based, as in ``state[CHANCE]``)."""
     unit = random_unit(rng)
@@ -155,14 +152,14 @@ def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     return index
 
 
-@njit(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **_PART)
+@njit(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **INLINED)
 def resolve_chance(apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Throw until a seat has to decide or the game is over."""
     while state[CHANCE] != 0:
         apply_chance(params, state, history, draw_outcome(odds, state[CHANCE], rng))
 
 
-@njit(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **_LOOP)
+@njit(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **KERNEL)
 def start_game(initial, apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Start a game in which a seat decides.
 
@@ -175,13 +172,13 @@ def start_game(initial, apply_chance, params, odds, state, history, rng):  # typ
             return
 
 
-@njit(int64(_PARAMS, _STATE, _HISTORY, uint64), **_LOOP)
+@njit(int64(_PARAMS, _STATE, _HISTORY, uint64), **KERNEL)
 def no_sample(params, state, history, word):  # type: ignore[no-untyped-def]
     """Stands for the ``sample`` kernel of a game without one; never called."""
     return SKIP
 
 
-@njit(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), **_PART)
+@njit(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), **INLINED)
 def random_action(legal, sample, samples, params, state, history, scratch, rng):  # type: ignore[no-untyped-def]
     """A uniform random legal action, by the ``sample`` kernel of games that have one (``samples``)."""
     word = next_random(rng)
@@ -190,7 +187,7 @@ def random_action(legal, sample, samples, params, state, history, scratch, rng):
     return np.int64(scratch[share_of(word, legal(params, state, history, scratch))])
 
 
-@njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, _ACTIONS, int8[::1]), **_PART)
+@njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, _ACTIONS, int8[::1]), **INLINED)
 def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignore[no-untyped-def]
     """Write the (A,) mask of the position, all zero when the game is over; return the number of ones.
 
@@ -205,7 +202,7 @@ def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignor
     return count
 
 
-@njit(int64(_STATES, int8[:, ::1], int64[::1]), **_LOOP)
+@njit(int64(_STATES, int8[:, ::1], int64[::1]), **KERNEL)
 def plan_step(states, masks, actions):  # type: ignore[no-untyped-def]
     """Check one action for each of N games: the first game whose action is not legal, or -1.
 
@@ -226,7 +223,7 @@ def plan_step(states, masks, actions):  # type: ignore[no-untyped-def]
         int64[::1], boolean, _ACTIONS, int64, int64,
         int8[:, ::1], int8[::1], int8[::1], float32[:, ::1], boolean[::1], boolean[::1], int16[:, ::1],
     ),
-    **_LOOP,
+    **KERNEL,
 )  # fmt: skip
 def step_range(  # type: ignore[no-untyped-def]
     initial, legal, apply, apply_chance, params, odds, states, histories, rngs,
@@ -276,7 +273,7 @@ def step_range(  # type: ignore[no-untyped-def]
     types.void(
         _LEGAL, _SAMPLE, boolean, _PARAMS, _STATES, _HISTORIES, uint64[:, ::1], _ACTIONS, int64, int64, int64[::1]
     ),
-    **_LOOP,
+    **KERNEL,
 )
 def sample_range(  # type: ignore[no-untyped-def]
     legal, sample, samples, params, states, histories, rngs, scratch, begin, end, out_actions
@@ -295,7 +292,7 @@ def sample_range(  # type: ignore[no-untyped-def]
         _INITIAL, _LEGAL, _SAMPLE, boolean, _APPLY, _APPLY_CHANCE, _PARAMS, _ODDS, _STATES, _HISTORIES, uint64[:, ::1],
         _ACTIONS, int64, int64, int64,
     ),
-    **_LOOP,
+    **KERNEL,
 )  # fmt: skip
 def random_range(  # type: ignore[no-untyped-def]
     initial, legal, sample, samples, apply, apply_chance, params, odds, states, histories, rngs, scratch, moves, begin,
