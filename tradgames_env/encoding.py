@@ -13,7 +13,8 @@ from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
-from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
+from tradgames_env.rules.batch import handed_over
+from tradgames_env.rules.contract import KERNEL, SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
 from tradgames_env.rules.errors import require_count
 from tradgames_env.rules.ruleset import Ruleset
 
@@ -87,49 +88,72 @@ _FIRST_SCALAR = _PLAYABLE + 1
 
 
 @njit(
-    types.void(int16[:, ::1], int16[::1], int32[::1], float32[::1], float32[::1], float32[:, ::1]),
-    cache=True,
-    nogil=True,
+    types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, ::1]),
+    **KERNEL,
 )
-def _write_planes(sites, scalars, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
-    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W)."""
+def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
+    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W), whose scalars are ``shown``."""
     for feature in range(site_factors.shape[0]):
         factor = site_factors[feature]
         if factor == 0.0:
             continue
         for site in range(cells.shape[0]):
-            out[feature, cells[site]] = sites[feature, site] * factor
+            out[feature, cells[site]] = np.float32(sites[feature, site]) * factor
     for scalar in range(scalar_factors.shape[0]):
         factor = scalar_factors[scalar]
-        if factor == 0.0:
+        # Most scalars stay as they are from move to move, and not to touch their planes saves most of the time.
+        if factor == 0.0 or scalars[scalar] == shown[scalar]:
             continue
-        value = scalars[scalar] * factor
-        if THROW_1 <= scalar <= THROW_BACK:
+        shown[scalar] = scalars[scalar]
+        value = np.float32(scalars[scalar]) * factor
+        if THROW_1 <= scalar <= THROW_BACK and scalars[scalar] > 0:
             value = np.float32(scalars[scalar] / (scalars[scalar] + 1.0))
-        out[_FIRST_SCALAR + scalar, :] = value
+        plane = _FIRST_SCALAR + scalar
+        for cell in range(out.shape[1]):
+            out[plane, cell] = value
 
 
 @njit(
     types.void(
-        types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], int32[::1],
-        float32[::1], float32[::1], int64, int64, float32[:, :, ::1],
+        types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], uint64[::1],
+        float32[::1], float32[::1], int16[:, ::1], int16[::1], int16[:, ::1], int64, int64, float32[:, :, ::1],
     ),
-    cache=True,
-    nogil=True,
+    **KERNEL,
 )  # fmt: skip
 def _encode_range(  # type: ignore[no-untyped-def]
-    view, params, states, histories, seats, which, cells, site_factors, scalar_factors, begin, end, out
+    view,
+    params,
+    states,
+    histories,
+    seats,
+    which,
+    cells,
+    site_factors,
+    scalar_factors,
+    sites,
+    scalars,
+    shown,
+    begin,
+    end,
+    out,
 ):
-    """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W)."""
-    sites = np.zeros((site_factors.shape[0], cells.shape[0]), np.int16)
-    scalars = np.zeros(scalar_factors.shape[0], np.int16)
+    """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W).
+
+    ``shown`` (N, scalars) says what the scalar planes of ``out`` show, and is kept up to date. ``sites`` and
+    ``scalars`` are space for a view, for this call alone.
+    """
     for i in range(begin, end):
         if not which[i]:
             continue
-        sites[:] = 0
-        scalars[:] = 0
+        for feature in range(site_factors.shape[0]):
+            # Nobody reads what a view may write to features not in use.
+            if site_factors[feature] != 0.0:
+                for site in range(sites.shape[1]):
+                    sites[feature, site] = 0
+        for scalar in range(scalars.shape[0]):
+            scalars[scalar] = 0
         view(params, states[i], histories[i], seats[i], sites, scalars)
-        _write_planes(sites, scalars, cells, site_factors, scalar_factors, out[i])
+        _write_planes(sites, scalars, shown[i], cells, site_factors, scalar_factors, out[i])
 
 
 class Encoder:
@@ -152,7 +176,7 @@ class Encoder:
             )
         self.ruleset = ruleset
         self.shape = (len(PLANES), height, width)
-        self._cells = np.array([row * width + column for row, column in layout.cells], np.int32)
+        self._cells = np.array([row * width + column for row, column in layout.cells], np.uint64)
         scales = ruleset.rules.feature_scales(ruleset.options)
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
@@ -164,6 +188,10 @@ class Encoder:
         observations.reshape(count, len(PLANES), -1)[:, _PLAYABLE, self._cells] = 1.0
         return observations
 
+    def nothing_shown(self, count: int) -> NDArray[np.int16]:
+        """(count, scalars) int16: what ``encode_range`` keeps beside observations made by ``empty``."""
+        return np.zeros((count, len(SCALARS)), np.int16)
+
     def encode_range(
         self,
         states: NDArray[np.int16],
@@ -173,6 +201,7 @@ class Encoder:
         begin: int,
         end: int,
         out: NDArray[np.float32],
+        shown: NDArray[np.int16],
     ) -> None:
         """Write what seat ``seats[i]`` sees of game i, for those i from ``begin`` to ``end`` - 1 where ``which[i]``.
 
@@ -183,11 +212,13 @@ class Encoder:
             which: (N,) bool.
             begin: first game.
             end: one past the last game.
-            out: (N, C, H, W) float32, made by ``empty``.
+            out: (N, C, H, W) float32, made by ``empty`` and written to by this function alone.
+            shown: (N, scalars) int16, zeros to begin with; what ``out`` shows, so that only changes are written.
         """
         _encode_range(
-            self.ruleset.kernels.view, self.ruleset.params, states, histories, seats, which, self._cells,
-            self._site_factors, self._scalar_factors, begin, end, out.reshape(len(out), len(PLANES), -1),
+            handed_over(self.ruleset.kernels).view, self.ruleset.params, states, histories, seats, which, self._cells,
+            self._site_factors, self._scalar_factors, *self._blank_view(), shown, begin, end,
+            out.reshape(len(out), len(PLANES), -1),
         )  # fmt: skip
 
     def encode(
@@ -195,20 +226,25 @@ class Encoder:
     ) -> NDArray[np.float32]:
         """(N, C, H, W) float32: fresh observations of N games, as ``encode_range``."""
         out = self.empty(len(states))
-        self.encode_range(states, histories, seats, np.ones(len(states), np.bool_), 0, len(states), out)
+        shown = self.nothing_shown(len(states))
+        self.encode_range(states, histories, seats, np.ones(len(states), np.bool_), 0, len(states), out, shown)
         return out
 
     def observe(self, position: Position, seat: int | None = None) -> NDArray[np.float32]:
         """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""
         state, history = position.rows
-        sites = np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16)
-        scalars = np.zeros(len(SCALARS), np.int16)
+        sites, scalars = self._blank_view()
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
         self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
-        _write_planes(sites, scalars, self._cells, self._site_factors, self._scalar_factors, out)
+        _write_planes(
+            sites, scalars, np.zeros_like(scalars), self._cells, self._site_factors, self._scalar_factors, out
+        )
         return out.reshape(self.shape)
+
+    def _blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        return np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16), np.zeros(len(SCALARS), np.int16)
 
     def informative_cells(self) -> NDArray[np.int64]:
         """(F,) int64: indices into a flattened observation that can differ from a constant, each number once.
@@ -219,7 +255,7 @@ class Encoder:
         area = self.shape[1] * self.shape[2]
         site_planes = np.flatnonzero(self._site_factors)
         scalar_planes = np.flatnonzero(self._scalar_factors) + _FIRST_SCALAR
-        site_cells = (site_planes[:, None] * area + self._cells).ravel()
+        site_cells = (site_planes[:, None] * area + self._cells.astype(np.int64)).ravel()
         cells: NDArray[np.int64] = np.concatenate([site_cells, scalar_planes * area]).astype(np.int64)
         return cells
 

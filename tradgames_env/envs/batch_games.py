@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 
 from tradgames_env.encoding import Encoder
 from tradgames_env.position import Position, Seed, seed_sequence
-from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, random_range, sample_range, seed_generators, step_range
+from tradgames_env.rules.batch import (
+    REFRESH,
+    RESTART,
+    SKIP,
+    handed_over,
+    no_sample,
+    plan_step,
+    random_range,
+    sample_range,
+    seed_generators,
+    step_range,
+)
 from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
@@ -21,6 +32,8 @@ _SMALLEST_SHARE = 256
 
 class BatchGames:
     """``num_games`` games of one ruleset, advanced together; the arrays below are rewritten in place by every step.
+
+    Write to none of them: a step writes what has changed.
 
     Game i depends on ``seed``, i and the actions given, not on the number of games or threads.
 
@@ -80,6 +93,7 @@ class BatchGames:
         self.states = np.zeros((count, ruleset.state_size), np.int16)
         self.histories = np.zeros((count, ruleset.history_size), np.uint64)
         self.observations = self.encoder.empty(count)
+        self._shown = self.encoder.nothing_shown(count)
         self.action_masks = np.zeros((count, ruleset.num_actions), np.int8)
         self.to_move = np.zeros(count, np.int8)
         self.seats = np.zeros(count, np.int8)
@@ -108,7 +122,8 @@ class BatchGames:
         Raises:
             ValueError: ``which`` is not (N,) bool.
         """
-        self._advance(np.where(self._games_mask(which), RESTART, SKIP))
+        self._actions[:] = np.where(self._games_mask(which), RESTART, SKIP)
+        self._advance()
 
     def step_some(self, actions: NDArray[np.integer[Any]], which: NDArray[np.bool_]) -> None:
         """As ``step``, but only in the games where ``which`` (N,) bool holds; nothing changes of the others.
@@ -118,8 +133,11 @@ class BatchGames:
             IllegalMoveError: an action is not legal, or its game is over. Nothing was played.
         """
         which = self._games_mask(which)
-        chosen = self._checked(actions, which)
-        self._advance(np.where(which, chosen, SKIP))
+        refused = which & ~self.is_legal(actions)
+        if refused.any():
+            raise self._refusal(int(np.flatnonzero(refused)[0]), actions)
+        self._actions[:] = np.where(which, actions, SKIP)
+        self._advance()
 
     def step(self, actions: NDArray[np.integer[Any]]) -> None:
         """Play one action in every game and rewrite all arrays.
@@ -133,10 +151,12 @@ class BatchGames:
             ValueError: wrong shape or not integers. Nothing was played.
             IllegalMoveError: an action is not legal; the message names the game. Nothing was played.
         """
-        running = self.states[:, OUTCOME] == RUNNING
-        chosen = self._checked(actions, running)
-        self._advance(np.where(running, chosen, SKIP))
-        self.rewards[~running] = 0.0
+        self._actions[:] = self._integers(actions)
+        illegal = plan_step(self.states, self.action_masks, self._actions)
+        if illegal >= 0:
+            raise self._refusal(illegal, actions)
+        self._advance()
+        self.rewards[self._actions == SKIP] = 0.0
 
     def is_legal(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """(N,) bool: whether each action is legal in its game.
@@ -144,25 +164,35 @@ class BatchGames:
         Raises:
             ValueError: ``actions`` is not (N,) integers.
         """
-        chosen = np.asarray(actions)
-        if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
-            raise ValueError(f"actions must be ({self.num_games},) integers, not {chosen.shape} {chosen.dtype}")
+        chosen = self._integers(actions)
         inside = (chosen >= 0) & (chosen < self.ruleset.num_actions)
         legal: NDArray[np.bool_] = inside & (self.action_masks[self._everyone, np.where(inside, chosen, 0)] == 1)
         return legal
 
-    def _checked(self, actions: NDArray[np.integer[Any]], which: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
+    def _integers(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
         chosen = np.asarray(actions)
-        refused = which & ~self.is_legal(chosen)
-        if refused.any():
-            first = int(np.flatnonzero(refused)[0])
-            raise IllegalMoveError(f"action {chosen[first]} is not legal in game {first}: {self.position(first)!r}")
+        if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
+            raise ValueError(f"actions must be ({self.num_games},) integers, not {chosen.shape} {chosen.dtype}")
         return chosen
 
+    def _refusal(self, index: int, actions: NDArray[np.integer[Any]]) -> IllegalMoveError:
+        return IllegalMoveError(f"action {actions[index]} is not legal in game {index}: {self.position(index)!r}")
+
     def sample_legal_actions(self) -> NDArray[np.int64]:
-        """(N,) int64: a uniform random legal action of each game, drawn from the batch's own generators."""
+        """(N,) int64: a uniform random legal action of each game, drawn from the batch's own generators.
+
+        A game that is over gets -2.
+        """
         actions = np.empty(self.num_games, np.int64)
-        self._on_all_cores(lambda begin, end: sample_range(self.action_masks, self._choices, begin, end, actions))
+        kernels, ruleset = handed_over(self.ruleset.kernels), self.ruleset
+
+        def sample(begin: int, end: int) -> None:
+            sample_range(
+                kernels.legal, kernels.sample, ruleset.kernels.sample is not None, ruleset.params, self.states,
+                self.histories, self._choices, self._scratch(), begin, end, actions,
+            )  # fmt: skip
+
+        self._on_all_cores(sample)
         return actions
 
     def play_random(self, moves: int) -> int:
@@ -175,15 +205,20 @@ class BatchGames:
 
         def play(begin: int, end: int) -> int:
             count = random_range(
-                kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
-                self.states, self.histories, self._dice, ruleset.num_actions, moves, begin, end,
+                kernels.initial, kernels.legal, kernels.sample or no_sample, kernels.sample is not None,
+                kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds, self.states, self.histories,
+                self._dice, self._scratch(), moves, begin, end,
             )  # fmt: skip
             return int(count)
 
         self._restart_ended()
         finished = sum(self._on_all_cores(play))
-        self._advance(np.full(self.num_games, REFRESH))
+        self._everywhere(REFRESH)
         return int(finished)
+
+    def _scratch(self) -> NDArray[np.int32]:
+        """Room for a list of legal actions, for one thread."""
+        return np.empty(self.ruleset.num_actions, np.int32)
 
     def position(self, index: int, *, seed: Seed = None) -> Position:
         """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw.
@@ -206,7 +241,7 @@ class BatchGames:
         if position.ruleset is not self.ruleset:
             raise ValueError(f"a position of {position.ruleset.label} cannot stand in games of {self.ruleset.label}")
         self.states[index], self.histories[index] = position.rows
-        self._advance(np.full(self.num_games, REFRESH))
+        self._everywhere(REFRESH)
 
     def close(self) -> None:
         """End the threads; they start again when needed."""
@@ -231,19 +266,25 @@ class BatchGames:
         if ended.any():
             self.restart(ended)
 
-    def _advance(self, actions: NDArray[np.int64]) -> None:
-        kernels, ruleset = self.ruleset.kernels, self.ruleset
-        self._actions[:] = actions
+    def _everywhere(self, order: int) -> None:
+        self._actions[:] = order
+        self._advance()
+
+    def _advance(self) -> None:
+        """Carry out ``self._actions``."""
+        kernels, ruleset = handed_over(self.ruleset.kernels), self.ruleset
         which = self._actions != SKIP
 
         def advance(begin: int, end: int) -> None:
             step_range(
                 kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
-                self.states, self.histories, self._dice, self._actions, self.restart_finished, begin, end,
-                self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated,
+                self.states, self.histories, self._dice, self._actions, self.restart_finished, self._scratch(),
+                begin, end, self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated,
                 self.endings,
             )  # fmt: skip
-            self.encoder.encode_range(self.states, self.histories, self.seats, which, begin, end, self.observations)
+            self.encoder.encode_range(
+                self.states, self.histories, self.seats, which, begin, end, self.observations, self._shown
+            )
 
         self._on_all_cores(advance)
 
@@ -253,9 +294,11 @@ class BatchGames:
         if shares == 1:
             return [work(0, self.num_games)]
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.num_threads, thread_name_prefix="tradgames")
+            self._pool = ThreadPoolExecutor(self.num_threads - 1, thread_name_prefix="tradgames")
         edges = [self.num_games * share // shares for share in range(shares + 1)]
-        return list(self._pool.map(work, edges[:-1], edges[1:]))
+        # This thread takes the first share: fewer threads to wake, and to wait for.
+        others = self._pool.map(work, edges[1:-1], edges[2:])
+        return [work(0, edges[1]), *others]
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the threads and what is loaded by name."""

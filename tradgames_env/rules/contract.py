@@ -120,12 +120,22 @@ Params = NDArray[np.int32]
 State = NDArray[np.int16]
 History = NDArray[np.uint64]
 
+KERNEL: Any = {"cache": True, "nogil": True, "_nrt": False}
+"""Options of ``numba.njit`` for kernels and loops. They allocate nothing and borrow arrays that their callers hold, so
+they do without numba's reference counts, whose atomic updates would cost up to half of the time."""
+INLINED: Any = {**KERNEL, "forceinline": True}
+"""The same for a helper that is worth copying into its callers: handing arrays over takes as long as a short helper."""
+
 _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
 INITIAL = types.void(_PARAMS, _STATE, _HISTORY)
 """``initial(params, state, history)``: write the start position, whatever the arrays held before."""
 LEGAL = int64(_PARAMS, _STATE, _HISTORY, int32[::1])
 """``legal(params, state, history, out_actions) -> n``: list the legal actions, in any order. Called only when a seat
 decides; n is then at least 1. ``out_actions`` holds ``num_actions`` entries."""
+SAMPLE = int64(_PARAMS, _STATE, _HISTORY, uint64)
+"""``sample(params, state, history, word) -> action``: the action at index ``(word >> 32) * n >> 32`` of the n legal
+ones, in any order that is always the same for the same position; so a uniform choice where ``word`` is 64 random bits.
+Called where ``legal`` may be. A game may do without it, and random play then lists the actions."""
 APPLY = types.void(_PARAMS, _STATE, _HISTORY, int64)
 """``apply(params, state, history, action)``: play a legal action in place, up to the next decision, throw or end."""
 APPLY_CHANCE = types.void(_PARAMS, _STATE, _HISTORY, int64)
@@ -151,6 +161,7 @@ class Kernels:
     apply_chance: Kernel
     view: Kernel
     heuristic: Kernel
+    sample: Kernel | None = None
 
 
 @dataclasses.dataclass(frozen=True)

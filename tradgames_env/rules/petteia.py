@@ -52,6 +52,7 @@ State cells after the header:
 import dataclasses
 import functools
 import re
+from typing import Any
 
 import numpy as np
 from numba import boolean, int16, int32, int64, njit, types, uint64
@@ -71,6 +72,8 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
+    INLINED,
+    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -86,6 +89,7 @@ from tradgames_env.rules.contract import (
     REASON,
     REPETITION,
     RUNNING,
+    SAMPLE,
     SEAT,
     TRUNCATED,
     TURN_COUNT,
@@ -205,6 +209,9 @@ REASONS = ("", "captures", "blocked", "repetition", "quiet", "stalled", "max_tur
 BY_CAPTURES, BY_BLOCK, BY_REPETITION, BY_QUIET, BY_STALLING, BY_MAX_TURNS = range(1, len(REASONS))
 
 _RING_SIZE = 2048
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_PAIRS, _FOURS, _EIGHTS = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F))
+_BYTES = np.uint64(0x0101010101010101)
 _COUNTER_MAX = 32_767
 _FILES = "ABCDEFGHIJKL"
 
@@ -226,6 +233,8 @@ _FILES = "ABCDEFGHIJKL"
     STAKE_KIND,
     NUM_ACTIONS,
     LOWEST_BIT,
+    BIT_PLACES,
+    BOARDS,
     RANK_MOVES,
     FILE_MOVES,
     DECODED,
@@ -233,13 +242,31 @@ _FILES = "ABCDEFGHIJKL"
     LEADER_KEYS,
     START,
     PARAMS_HEAD,
-) = range(23)
+) = range(25)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
 def _lowest_bits(length: int) -> NDArray[np.int32]:
     """(2**length,) index of the lowest one bit of each mask; 0 for the empty mask."""
     return np.array([0] + [(mask & -mask).bit_length() - 1 for mask in range(1, 1 << length)], np.int32)
+
+
+def _bit_places() -> NDArray[np.int32]:
+    """(64,) index of the single one of a 64-bit word, at the upper six bits of its product with ``_DE_BRUIJN``."""
+    table = np.zeros(64, np.int32)
+    for bit in range(64):
+        table[(((1 << bit) * int(_DE_BRUIJN)) & (2**64 - 1)) >> 58] = bit
+    return table
+
+
+def _board_words(options: PetteiaOptions) -> NDArray[np.int32]:
+    """(2 * words,) the squares of each word of four lines, ranks first, as two halves of 31 bits; see ``_reached``."""
+    halves = []
+    for lines, length in ((options.rows, options.cols), (options.cols, options.rows)):
+        for first in range(0, lines, 4):
+            word = sum(((1 << length) - 1) << 16 * line for line in range(min(4, lines - first)))
+            halves += [word >> 31, word & 0x7FFFFFFF]
+    return np.array(halves, np.int32)
 
 
 def _line_moves(length: int) -> NDArray[np.int32]:
@@ -345,6 +372,8 @@ def _shared_params(options: PetteiaOptions) -> Params:
     head[FIRST_KIND], head[DIE_KIND], head[STAKE_KIND] = _chance_kinds(options)
     tables = {
         LOWEST_BIT: _lowest_bits(options.cols),
+        BIT_PLACES: _bit_places(),
+        BOARDS: _board_words(options),
         RANK_MOVES: _line_moves(options.cols),
         FILE_MOVES: _line_moves(options.rows) if options.rows != options.cols else np.zeros(0, np.int32),
         DECODED: _decoded_actions(options),
@@ -365,16 +394,20 @@ def _shared_params(options: PetteiaOptions) -> Params:
 # In contract order, each after the helpers it calls: kernels with explicit signatures compile when they are defined.
 # Unsigned indices spare numba's check for negative ones, which costs a third of the speed in the inner loops.
 _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
-_31 = np.uint64(31)
+_WORDS: Any = types.UniTuple(uint64, 3)  # type: ignore[no-untyped-call]
+_COUNTS: Any = types.Tuple((int64, uint64))  # type: ignore[no-untyped-call]
+_ZERO, _ONE, _2, _4, _8, _16 = (np.uint64(n) for n in (0, 1, 2, 4, 8, 16))
+_31, _32, _48, _56, _58 = (np.uint64(n) for n in (31, 32, 48, 56, 58))
+_BYTE = np.uint64(0xFF)
 
 
-@njit(uint64(_PARAMS, int64), cache=True, nogil=True)
+@njit(uint64(_PARAMS, int64), **KERNEL)
 def _key(params, index):  # type: ignore[no-untyped-def]
     """The 62-bit key whose halves lie at ``params[index]``."""
     return (np.uint64(params[np.uint64(index)]) << _31) | np.uint64(params[np.uint64(index + 1)])
 
 
-@njit(uint64(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(uint64(_PARAMS, _STATE), **KERNEL)
 def _position_hash(params, state):  # type: ignore[no-untyped-def]
     """Hash of pieces, leaders and side to move (P11): the keys of all that is there, combined by xor."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -383,10 +416,10 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     for colour in range(2):
         line = LINES + colour * (rows + cols)
         for site in range(squares):
-            if (state[line + site // cols] >> (site % cols)) & 1:
+            if (state[np.uint64(line + site // cols)] >> (site % cols)) & 1:
                 total ^= _key(params, params[KEYS] + 2 * (colour * squares + site))
         if params[HAS_LEADERS]:
-            leader = np.int64(state[LEADERS + colour])
+            leader = np.int64(state[np.uint64(LEADERS + colour)])
             leader_site = (leader >> 4) * cols + (leader & 15)
             total ^= _key(params, params[LEADER_KEYS] + 2 * (colour * squares + leader_site))
     if state[MOVER] == 1:
@@ -394,7 +427,7 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Begin the repetition history at this position, as its first occurrence (P11)."""
     state[REPEATS] = 0
@@ -406,16 +439,16 @@ def start_history(params, state, history):  # type: ignore[no-untyped-def]
         state[NEXT] = 1
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start position (P1, P2, P19)."""
     start = params[START]
     for i in range(state.shape[0]):
-        state[i] = params[start + i]
+        state[i] = params[np.uint64(start + i)]
     start_history(params, state, history)
 
 
-@njit(int64(int32[::1], int64, int64, int64, int64), cache=True, nogil=True)
+@njit(int64(int32[::1], int64, int64, int64, int64), **KERNEL)
 def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
 
@@ -429,7 +462,7 @@ def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-
     return count + number
 
 
-@njit(int64(int64, int64, int64, int64), cache=True, nogil=True)
+@njit(int64(int64, int64, int64, int64), **KERNEL)
 def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     """Cut moves of a line to at most ``die`` squares (P16): first plane and number, packed as 16 * first + number."""
     last = min(first + (entry & 15), square + die)
@@ -437,7 +470,7 @@ def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     return 16 * first + last - first
 
 
-@njit(int64(_PARAMS, _STATE, int32[::1]), cache=True, nogil=True)
+@njit(int64(_PARAMS, _STATE, int32[::1]), **KERNEL)
 def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     """List the rook moves (P3) of the mover, no longer than the die allows (P16); return their number."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -470,7 +503,7 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(int64(int64, int64, int64), cache=True, nogil=True)
+@njit(int64(int64, int64, int64), **KERNEL)
 def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     """Corner captures (P18) at the low and the high end of an edge line, for a piece arriving on ``square`` of it.
 
@@ -481,7 +514,7 @@ def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     return low | high << 1
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64, int64), cache=True, nogil=True)
+@njit(int64(_PARAMS, _STATE, int64, int64, int64), **INLINED)
 def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-def]
     """In which directions a piece of ``mover`` arriving here captures its neighbour (P4, P5, P18).
 
@@ -493,7 +526,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     own_rank, own_file = np.int64(state[np.uint64(own + rank)]), np.int64(state[np.uint64(own + rows + file)])
     enemy_rank, enemy_file = np.int64(state[np.uint64(enemy + rank)]), np.int64(state[np.uint64(enemy + rows + file)])
     if params[HAS_LEADERS]:  # P19: captures are of stones
-        leader = np.int64(state[LEADERS + 1 - mover])
+        leader = np.int64(state[np.uint64(LEADERS + 1 - mover)])
         if leader >> 4 == rank:
             enemy_rank &= ~(np.int64(1) << (leader & 15))
         if leader & 15 == file:
@@ -512,7 +545,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     return bits
 
 
-@njit(LEGAL, cache=True, nogil=True)
+@njit(LEGAL, **KERNEL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions (P3, P15, P16)."""
     count = _list_moves(params, state, out_actions)
@@ -522,7 +555,7 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     captures = 0
     for i in range(count):
         action = out_actions[i]
-        move = np.int64(params[params[DECODED] + mover * params[NUM_ACTIONS] + action])
+        move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
         if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
             out_actions[i] = out_actions[captures]
             out_actions[captures] = action
@@ -530,7 +563,139 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return captures if captures > 0 else count
 
 
-@njit(uint64(_PARAMS, _STATE, int64, int64, int64, int64), cache=True, nogil=True)
+# A word holds four lines, 16 bits each: ranks first, then files. In one direction no two pieces reach the same
+# square; so there are as many moves as squares reached, each made by the nearest piece on the way back.
+@njit(uint64(_STATE, int64, int64), **KERNEL)
+def _four_lines(state, cell, number):  # type: ignore[no-untyped-def]
+    """The word of the ``number`` lines (at most four) from ``cell`` on."""
+    at = np.uint64(cell)
+    bits = np.uint64(state[at])
+    if number > 1:
+        bits |= np.uint64(state[at + _ONE]) << _16
+    if number > 2:
+        bits |= np.uint64(state[at + _2]) << _32
+    if number > 3:
+        bits |= np.uint64(state[at + _2 + _ONE]) << _48
+    return bits
+
+
+@njit(_WORDS(_PARAMS, _STATE, int64), **INLINED)
+def _reached(params, state, word):  # type: ignore[no-untyped-def]
+    """The mover's pieces on a word, and what they reach along the lines towards higher and lower bits (P3, P16)."""
+    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
+    of_files = 4 * word - ((rows + 3) & ~3)
+    line, number = (4 * word, rows - 4 * word) if of_files < 0 else (rows + of_files, cols - of_files)
+    mover = np.int64(state[MOVER])
+    own = _four_lines(state, LINES + mover * (rows + cols) + line, number)
+    enemy = _four_lines(state, LINES + (1 - mover) * (rows + cols) + line, number)
+    empty = _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
+    if state[DIE_SHOWN] > 0:
+        up, down, higher, lower = _ZERO, _ZERO, own, own
+        for _ in range(np.int64(state[DIE_SHOWN])):
+            higher = (higher << _ONE) & empty
+            lower = (lower >> _ONE) & empty
+            up |= higher
+            down |= lower
+        return own, up, down
+    # A one added where a run of empty squares begins is carried through to its end, where it is stopped: at a piece, or
+    # outside the board, as lines have more bits than squares.
+    up = empty & ~(empty + ((own << _ONE) & empty))
+    # Nothing is carried downwards: reach one square, then two more, four more, eight more.
+    down, open_way = own, empty
+    for step in (_ONE, _2, _4, _8):
+        down |= (down >> step) & open_way
+        open_way &= open_way >> step
+    return own, up, down ^ own
+
+
+@njit(int64(uint64), **KERNEL)
+def _count_ones(bits):  # type: ignore[no-untyped-def]
+    bits = bits - ((bits >> _ONE) & _PAIRS)
+    bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
+    return np.int64((((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56)
+
+
+@njit(int64(_PARAMS, uint64), **KERNEL)
+def _lowest_place(params, bits):  # type: ignore[no-untyped-def]
+    """Index of the lowest one."""
+    return np.int64(params[np.uint64(params[BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)])
+
+
+@njit(_COUNTS(_PARAMS, _STATE), **INLINED)
+def _count_moves(params, state):  # type: ignore[no-untyped-def]
+    """How many moves the mover has, and how many of them lie on each word, eight bits a word."""
+    words = ((np.int64(params[ROWS]) + 3) >> 2) + ((np.int64(params[COLS]) + 3) >> 2)
+    total, by_word = np.int64(0), np.uint64(0)
+    for word in range(words):
+        _, up, down = _reached(params, state, word)
+        count = _count_ones(up) + _count_ones(down)
+        total += count
+        by_word |= np.uint64(count) << np.uint64(8 * word)
+    return total, by_word
+
+
+@njit(int64(_PARAMS, _STATE, uint64, int64), **INLINED)
+def _move_at(params, state, by_word, place):  # type: ignore[no-untyped-def]
+    """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
+    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
+    word = np.int64(0)
+    while place >= np.int64(by_word & _BYTE):
+        place -= np.int64(by_word & _BYTE)
+        by_word >>= _8
+        word += 1
+    own, up, down = _reached(params, state, word)
+    count = _count_ones(up)
+    goals = up if place < count else down
+    for _ in range(place if place < count else place - count):
+        goals &= goals - _ONE
+    goal = goals & (~goals + _ONE)
+    if place < count:
+        origin = own & (goal - _ONE)
+        for shift in (_ONE, _2, _4, _8, _16, _32):
+            origin |= origin >> shift
+        origin ^= origin >> _ONE
+    else:
+        origin = own & ~(goal | (goal - _ONE))
+    start, end = _lowest_place(params, origin), _lowest_place(params, goal)
+    of_files = 4 * word - ((rows + 3) & ~3)
+    line, start, end = start >> 4, start & 15, end & 15
+    if of_files < 0:
+        rank, file, to_rank, to_file = 4 * word + line, start, 4 * word + line, end
+    else:
+        rank, file, to_rank, to_file = start, of_files + line, end, of_files + line
+    if state[MOVER] == 1:
+        rank, file, to_rank, to_file = rows - 1 - rank, cols - 1 - file, rows - 1 - to_rank, cols - 1 - to_file
+    plane = rows - 1 + to_file - (to_file > file) if of_files < 0 else to_rank - (to_rank > rank)
+    return plane * rows * cols + rank * cols + file
+
+
+@njit(int64(_PARAMS, _STATE, int64, uint64, int64), **KERNEL)
+def _capture_at(params, state, total, by_word, place):  # type: ignore[no-untyped-def]
+    """The move at ``place`` among those that capture; ~their number where there are not so many."""
+    mover, count = np.int64(state[MOVER]), np.int64(0)
+    for other in range(total):
+        action = _move_at(params, state, by_word, other)
+        move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
+        if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
+            if count == place:
+                return action
+            count += 1
+    return ~count
+
+
+@njit(SAMPLE, **KERNEL)
+def sample(params, state, history, word):  # type: ignore[no-untyped-def]
+    """One of the legal actions (P3, P15, P16) by the upper half of ``word``."""
+    total, by_word = _count_moves(params, state)
+    if params[FORCED]:
+        captures = ~_capture_at(params, state, total, by_word, total)
+        if captures > 0:
+            place = np.int64((word >> _32) * np.uint64(captures) >> _32)
+            return _capture_at(params, state, total, by_word, place)
+    return _move_at(params, state, by_word, np.int64((word >> _32) * np.uint64(total) >> _32))
+
+
+@njit(uint64(_PARAMS, _STATE, int64, int64, int64, int64), **KERNEL)
 def _remove_captured(params, state, mover, rank, file, captured):  # type: ignore[no-untyped-def]
     """Take the neighbours named by the bits ``captured`` off the board; return their keys, combined."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -542,18 +707,18 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
             step = 2 * (direction & 1) - 1
             prey_rank = rank + (step if direction >= 2 else 0)
             prey_file = file + (step if direction < 2 else 0)
-            state[enemy + prey_rank] ^= 1 << prey_file
-            state[enemy + rows + prey_file] ^= 1 << prey_rank
+            state[np.uint64(enemy + prey_rank)] ^= 1 << prey_file
+            state[np.uint64(enemy + rows + prey_file)] ^= 1 << prey_rank
             site = (1 - mover) * rows * cols + prey_rank * cols + prey_file
             keys ^= _key(params, params[KEYS] + 2 * site)
             taken += 1
-    state[CAPTURES + mover] += taken
+    state[np.uint64(CAPTURES + mover)] += taken
     state[MARGIN] = state[CAPTURES] - state[CAPTURES + 1]
     state[QUIET_MOVES] = 0
     return keys
 
 
-@njit(types.void(_STATE, _HISTORY, uint64, boolean), cache=True, nogil=True)
+@njit(types.void(_STATE, _HISTORY, uint64, boolean), **KERNEL)
 def _record_position(state, history, change, is_capture):  # type: ignore[no-untyped-def]
     """Append the hash of the position reached, ``change`` away from the last one, and count its repetitions (P11)."""
     size = history.shape[0]
@@ -574,7 +739,7 @@ def _record_position(state, history, change, is_capture):  # type: ignore[no-unt
     state[FILLED] = min(filled + 1, size)
 
 
-@njit(boolean(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@njit(boolean(_PARAMS, _STATE, int64), **KERNEL)
 def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     """Whether a piece of ``colour`` stands next to an empty square, whatever the die shows (P10, P16)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -587,7 +752,7 @@ def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE, int64, int64), **KERNEL)
 def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
     """End the game and pay what the option ``reward`` says (P17)."""
     state[OUTCOME] = outcome
@@ -597,7 +762,7 @@ def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
         state[PAYOFF] = state[COINS]
 
 
-@njit(types.void(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE, int64), **KERNEL)
 def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
     """End by P11 or P12: a draw, unless more captures win (P14)."""
     if params[MOST_CAPTURES_WIN] == 0 or state[MARGIN] == 0:
@@ -606,7 +771,7 @@ def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
         _finish(params, state, NATURAL_WINS if state[MARGIN] > 0 else BLACK_WINS, BY_STALLING)
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE), **INLINED)
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if the side to move finds it decided, in the order of P13; else ask for the die (P16)."""
     state[CHANCE] = 0
@@ -628,7 +793,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         state[CHANCE] = params[DIE_KIND]
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE), **KERNEL)
 def _end_turn(params, state):  # type: ignore[no-untyped-def]
     """Pass the turn, end the game if it is decided, else ask for the die (P16)."""
     state[MOVER] = 1 - state[MOVER]
@@ -638,7 +803,7 @@ def _end_turn(params, state):  # type: ignore[no-untyped-def]
     _judge(params, state)
 
 
-@njit(APPLY, cache=True, nogil=True)
+@njit(APPLY, **KERNEL)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """Play a move with its captures (P3 to P8), then pass the turn or ask for the stake throws (P17)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -655,11 +820,11 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     origin, goal = mover * squares + from_rank * cols + from_file, mover * squares + rank * cols + file
     keys = params[KEYS]
     change = _key(params, keys + 4 * squares) ^ _key(params, keys + 2 * origin) ^ _key(params, keys + 2 * goal)
-    if params[HAS_LEADERS] and state[LEADERS + mover] == (from_rank << 4 | from_file):
-        state[LEADERS + mover] = rank << 4 | file
+    if params[HAS_LEADERS] and state[np.uint64(LEADERS + mover)] == (from_rank << 4 | from_file):
+        state[np.uint64(LEADERS + mover)] = rank << 4 | file
         keys = params[LEADER_KEYS]
         change ^= _key(params, keys + 2 * origin) ^ _key(params, keys + 2 * goal)
-    captures = state[CAPTURES + mover]
+    captures = state[np.uint64(CAPTURES + mover)]
     if captured != 0:
         change ^= _remove_captured(params, state, mover, rank, file, captured)
     elif state[QUIET_MOVES] < _COUNTER_MAX:
@@ -668,13 +833,13 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
         _record_position(state, history, change, captured != 0)
     state[DIE_SHOWN] = 0
     if captured != 0 and params[STAKE_KIND] > 0:
-        state[STAKES_DUE] = state[CAPTURES + mover] - captures
+        state[STAKES_DUE] = state[np.uint64(CAPTURES + mover)] - captures
         state[CHANCE] = params[STAKE_KIND]
         return
     _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@njit(APPLY_CHANCE, **KERNEL)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """Take in who starts (P2), the die of this turn (P16) or the coins of one captured piece (P17)."""
     kind = state[CHANCE]
@@ -693,7 +858,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
             _end_turn(params, state)
 
 
-@njit(VIEW, cache=True, nogil=True)
+@njit(VIEW, **KERNEL)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Show the position to ``seat``, whose frame black sees turned by 180 degrees."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -702,15 +867,19 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     for side in range(2):
         feature, mark = (OWN, OWN_MARK) if side == colour else (ENEMY, ENEMY_MARK)
         line = LINES + side * (rows + cols)
-        for site in range(squares):
-            seen = site if colour == 0 else squares - 1 - site
-            out_sites[feature, seen] = (state[line + site // cols] >> (site % cols)) & 1
+        for rank in range(rows):
+            left = np.int64(state[np.uint64(line + rank)])
+            while left != 0:
+                file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
+                left &= left - 1
+                site = rank * cols + file
+                out_sites[feature, np.uint64(site if colour == 0 else squares - 1 - site)] = 1
         if params[HAS_LEADERS]:
-            leader = np.int64(state[LEADERS + side])
+            leader = np.int64(state[np.uint64(LEADERS + side)])
             leader_site = (leader >> 4) * cols + (leader & 15)
             out_sites[mark, leader_site if colour == 0 else squares - 1 - leader_site] = 1
-    out_scalars[OWN_CAPTURES] = state[CAPTURES + colour]
-    out_scalars[ENEMY_CAPTURES] = state[CAPTURES + 1 - colour]
+    out_scalars[OWN_CAPTURES] = state[np.uint64(CAPTURES + colour)]
+    out_scalars[ENEMY_CAPTURES] = state[np.uint64(CAPTURES + 1 - colour)]
     out_scalars[DIE] = state[DIE_SHOWN]
     if params[QUIET_LIMIT] > 0:
         out_scalars[QUIET] = state[QUIET_MOVES]
@@ -722,29 +891,29 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         out_scalars[TURN_COUNT] = state[TURNS]
 
 
-@njit(int64(_PARAMS, _STATE, int64), cache=True, nogil=True)
-def _count_moves(params, state, colour):  # type: ignore[no-untyped-def]
+@njit(int64(_PARAMS, _STATE, int64), **KERNEL)
+def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     """Number of rook moves (P3) of a colour."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
     own, enemy = LINES + colour * (rows + cols), LINES + (1 - colour) * (rows + cols)
     count = np.int64(0)
     for rank in range(rows):
-        left = np.int64(state[own + rank])
-        occupied = left | np.int64(state[enemy + rank])
+        left = np.int64(state[np.uint64(own + rank)])
+        occupied = left | np.int64(state[np.uint64(enemy + rank)])
         while left != 0:
-            file = np.int64(params[params[LOWEST_BIT] + left])
+            file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
             left &= left - 1
-            along_file = np.int64(state[own + rows + file]) | np.int64(state[enemy + rows + file])
-            count += params[params[FILE_MOVES] + (rank << rows) + along_file] & 15
-            count += params[params[RANK_MOVES] + (file << cols) + occupied] & 15
+            along_file = np.int64(state[np.uint64(own + rows + file)]) | np.int64(state[np.uint64(enemy + rows + file)])
+            count += params[np.uint64(params[FILE_MOVES] + (rank << rows) + along_file)] & 15
+            count += params[np.uint64(params[RANK_MOVES] + (file << cols) + occupied)] & 15
     return count
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@njit(HEURISTIC, **KERNEL)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Lead in captures as a share of the target, with a tenth of the weight on freedom of movement."""
     material = min(max(state[MARGIN] / params[TARGET], -1.0), 1.0)
-    natural, black = _count_moves(params, state, 0), _count_moves(params, state, 1)
+    natural, black = _mobility(params, state, 0), _mobility(params, state, 1)
     return 0.9 * material + 0.09 * (natural - black) / (natural + black + 1.0)
 
 
@@ -1074,7 +1243,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=_margin_scale,
     feature_scales=_feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,

@@ -39,7 +39,7 @@ import dataclasses
 import re
 
 import numpy as np
-from numba import int16, int32, int64, njit, types
+from numba import int16, int32, int64, njit, types, uint64
 
 from tradgames_env.rules.contract import (
     APPLY,
@@ -53,6 +53,7 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
+    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -67,6 +68,7 @@ from tradgames_env.rules.contract import (
     PAYOFF,
     REASON,
     RUNNING,
+    SAMPLE,
     SEAT,
     THROW_1,
     TRUNCATED,
@@ -148,6 +150,9 @@ BY_CHANCE = 2
 DE_BRUIJN = 0x077CB531
 """Its 32 windows of 5 bits all differ, so that ``(bit * DE_BRUIJN >> 27) & 31`` numbers the 32 single bits."""
 
+_ONE, _2, _4, _27, _31, _32, _56 = (np.uint64(n) for n in (1, 2, 4, 27, 31, 32, 56))
+_PAIRS, _FOURS, _EIGHTS, _BYTES = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F, 1))
+
 
 def _params(options: PulucOptions) -> Params:
     first = {"natural": 0, "black": 1}.get(options.first_player, BY_CHANCE)
@@ -173,7 +178,7 @@ def _chance(options: PulucOptions) -> tuple[ChanceKind, ...]:
 _PARAMS, _STATE = int32[::1], int16[::1]
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@njit(int64(int64), **KERNEL)
 def _count_ones(bits):  # type: ignore[no-untyped-def]
     """Number of ones among the lowest 16 bits, all others being zero."""
     bits = bits - ((bits >> 1) & 0x5555)
@@ -182,7 +187,7 @@ def _count_ones(bits):  # type: ignore[no-untyped-def]
     return (bits + (bits >> 8)) & 0x1F
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@njit(int64(int64), **KERNEL)
 def _leading_one(stack):  # type: ignore[no-untyped-def]
     """The leading one of a stack as a power of two: 2 ** height."""
     stack |= stack >> 1
@@ -192,7 +197,7 @@ def _leading_one(stack):  # type: ignore[no-untyped-def]
     return stack - (stack >> 1)
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """All counters in their houses (B1); the first player's throw is due, or before it the choice who that is (B11)."""
     state[:] = 0
@@ -207,14 +212,14 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     state[SEAT] = params[FIRST]
 
 
-@njit(int64(_STATE, int64), cache=True, nogil=True)
+@njit(int64(_STATE, int64), **KERNEL)
 def _units(state, colour):  # type: ignore[no-untyped-def]
     """Bit s is set where ``colour`` owns a unit on its own step s; bit 0 is never set."""
     cell = np.uint32(UNITS + 2 * colour)
     return np.int64(state[cell]) | (np.int64(state[cell + 1]) << 15)
 
 
-@njit(types.void(_STATE, int64, int64), cache=True, nogil=True)
+@njit(types.void(_STATE, int64, int64), **KERNEL)
 def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     """Store what ``_units`` reads."""
     cell = np.uint32(UNITS + 2 * colour)
@@ -222,31 +227,54 @@ def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     state[cell + 1] = units >> 15
 
 
-@njit(LEGAL, cache=True, nogil=True)
-def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
-    """B3, B5 and B9: own steps that hold a unit or, step 0, a counter to enter; then ``pass`` where it is legal."""
+@njit(uint64(_PARAMS, _STATE), **KERNEL)
+def _choices(params, state):  # type: ignore[no-untyped-def]
+    """B3, B5 and B9: a bit for each legal action, own steps that hold a unit or, step 0, a counter to enter; pass."""
     mover, shown = np.int64(state[MOVER]), np.int64(state[SHOWN])
+    last = np.int64(params[LENGTH]) - 1
     units = _units(state, mover)
     movable = units | np.int64(state[np.uint32(HOUSE + mover)] > 0)
     stopped = movable & (units >> shown)  # B5: the step shown squares ahead is an own unit's
     free = movable ^ stopped
-    if shown > params[LENGTH] - 2:  # B3: a short board has no such square to enter on
+    if shown > last - 1:  # B3: a short board has no such square to enter on
         free &= ~1
     pass_rule = params[PASS_RULE]
     passing = free == 0 or pass_rule == ALWAYS or (pass_rule == IF_BLOCKED and stopped != 0)
+    return np.uint64(free | np.int64(passing) << last)
+
+
+@njit(int64(_PARAMS, uint64), **KERNEL)
+def _lowest(params, bits):  # type: ignore[no-untyped-def]
+    """Index of the lowest one of 32 bits."""
+    lowest = bits & (~bits + _ONE)
+    return np.int64(params[np.uint64(BIT_TABLE) + (lowest * np.uint64(DE_BRUIJN) >> _27 & _31)])
+
+
+@njit(LEGAL, **KERNEL)
+def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
+    """The bits of ``_choices`` as a list."""
+    left = _choices(params, state)
     count = 0
-    while free != 0:
-        bit = free & -free
-        out_actions[count] = params[np.uint32(BIT_TABLE + ((bit * DE_BRUIJN >> 27) & 31))]
+    while left != 0:
+        out_actions[np.uint32(count)] = _lowest(params, left)
         count += 1
-        free ^= bit
-    if passing:
-        out_actions[count] = params[LENGTH] - 1
-        count += 1
+        left &= left - _ONE
     return count
 
 
-@njit(types.void(_STATE, int64, int64), cache=True, nogil=True)
+@njit(SAMPLE, **KERNEL)
+def sample(params, state, history, word):  # type: ignore[no-untyped-def]
+    """One of the bits of ``_choices`` by the upper half of ``word``."""
+    left = _choices(params, state)
+    pairs = left - (left >> _ONE & _PAIRS)
+    fours = (pairs & _FOURS) + (pairs >> _2 & _FOURS)
+    count = (fours + (fours >> _4) & _EIGHTS) * _BYTES >> _56
+    for _ in range(np.int64((word >> _32) * count >> _32)):
+        left &= left - _ONE
+    return _lowest(params, left)
+
+
+@njit(types.void(_STATE, int64, int64), **KERNEL)
 def _dissolve(state, mover, stack):  # type: ignore[no-untyped-def]
     """B7: the mover's unit is home; own counters return to the house, the others are gone for good."""
     leading = _leading_one(stack)
@@ -257,7 +285,7 @@ def _dissolve(state, mover, stack):  # type: ignore[no-untyped-def]
     state[MARGIN] = state[REMOVED] - state[REMOVED + 1]
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE, int64, int64), **KERNEL)
 def _move(params, state, mover, step):  # type: ignore[no-untyped-def]
     """B3: enter a counter (step 0) or advance the unit on ``step`` by the throw in hand; B6 and B7 follow from it."""
     last = np.int64(params[LENGTH]) - 1
@@ -284,7 +312,7 @@ def _move(params, state, mover, step):  # type: ignore[no-untyped-def]
     _set_units(state, 1 - mover, _units(state, 1 - mover) & ~(np.int64(1) << (last - target)))
 
 
-@njit(APPLY, cache=True, nogil=True)
+@njit(APPLY, **KERNEL)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """One turn, then the other side's throw is due unless the game is over (B10, B12)."""
     mover = np.int64(state[MOVER])
@@ -305,7 +333,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
         state[CHANCE] = THROW
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@njit(APPLY_CHANCE, **KERNEL)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """The mover's sticks show ``index + 1`` (B2), or colour ``index`` begins and throws next (B11)."""
     if state[CHANCE] == THROW:
@@ -317,7 +345,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
         state[CHANCE] = THROW
 
 
-@njit(VIEW, cache=True, nogil=True)
+@njit(VIEW, **KERNEL)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Stacks by owner and by counters of each side; houses are the reserves, removed counters the captures.
 
@@ -347,7 +375,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     out_scalars[TURN_COUNT] = state[TURNS] if params[MAX_TURNS] > 0 else 0
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@njit(HEURISTIC, **KERNEL)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Enemies removed count 1, prisoners the more the nearer they are to removal, own units a little for progress."""
     last = np.int64(params[LENGTH]) - 1
@@ -367,7 +395,7 @@ def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     return standing / (params[PIECES] + 1.0)
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Nothing to do: Puluc has no repetition rule."""
 
@@ -622,7 +650,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=_feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     start_history=start_history,
     format_position=format_position,
     parse_position=parse_position,

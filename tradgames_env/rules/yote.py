@@ -65,6 +65,7 @@ number of steps by each side: only every fourth entry is compared.
 
 import dataclasses
 import re
+from typing import Any
 
 import numpy as np
 from numba import boolean, int16, int32, int64, njit, types, uint64
@@ -84,6 +85,7 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
+    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -101,6 +103,7 @@ from tradgames_env.rules.contract import (
     REASON,
     REPETITION,
     RUNNING,
+    SAMPLE,
     SEAT,
     TRUNCATED,
     TURN_COUNT,
@@ -207,13 +210,15 @@ _RING_SIZE = 2_048
 _PLANE_SHIFT = 20
 
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
-_16, _29, _32, _48, _58 = (np.uint64(n) for n in (16, 29, 32, 48, 58))
+_4, _16, _29, _32, _48, _56, _58 = (np.uint64(n) for n in (4, 16, 29, 32, 48, 56, 58))
+_PAIRS, _FOURS, _EIGHTS, _BYTES = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F, 1))
 _LOW_16, _LOW_32 = np.uint64(0xFFFF), np.uint64(0xFFFF_FFFF)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _KEY_SEED = np.uint64(0x9E3779B97F4A7C15)
 _KEY_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 
 _P, _S, _H = int32[::1], int16[::1], uint64[::1]
+_FIVE_BOARDS: Any = types.UniTuple(uint64, 5)  # type: ignore[no-untyped-call]
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
@@ -249,12 +254,12 @@ def _put_mask(values: list[int], slot: int, squares: list[int] | range) -> None:
 
 
 # -- kernel helpers ------------------------------------------------------------------------------------------------
-@njit(uint64(int64), cache=True, nogil=True)
+@njit(uint64(int64), **KERNEL)
 def _board_slot(colour):  # type: ignore[no-untyped-def]
     return np.uint64(_BOARD + _BOARD_CELLS * colour)
 
 
-@njit(uint64(_S, uint64), cache=True, nogil=True)
+@njit(uint64(_S, uint64), **KERNEL)
 def _get_bits(state, slot):  # type: ignore[no-untyped-def]
     """The 64 bits kept in four cells from ``slot`` on; the unsigned index lets the compiler load them at once."""
     return (
@@ -265,7 +270,7 @@ def _get_bits(state, slot):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(types.void(_S, uint64, uint64), cache=True, nogil=True)
+@njit(types.void(_S, uint64, uint64), **KERNEL)
 def _set_bits(state, slot, bits):  # type: ignore[no-untyped-def]
     """Keep 64 bits in four cells from ``slot`` on."""
     state[slot] = np.int16(bits & _LOW_16)
@@ -274,14 +279,14 @@ def _set_bits(state, slot, bits):  # type: ignore[no-untyped-def]
     state[slot + _THREE] = np.int16(bits >> _48)
 
 
-@njit(uint64(_P, int64), cache=True, nogil=True)
+@njit(uint64(_P, int64), **KERNEL)
 def _mask(params, slot):  # type: ignore[no-untyped-def]
     """The 64-bit mask kept in two slots of ``params``."""
     low = np.uint64(np.int64(params[slot])) & _LOW_32
-    return low | np.uint64(np.int64(params[slot + 1])) << _32
+    return low | np.uint64(np.int64(params[np.uint64(slot + 1)])) << _32
 
 
-@njit(uint64(_P, uint64, int64), cache=True, nogil=True)
+@njit(uint64(_P, uint64, int64), **KERNEL)
 def _facing(params, bits, direction):  # type: ignore[no-untyped-def]
     """Squares whose neighbour in ``direction`` (natural's frame) is one of ``bits``; may run over the top edge."""
     if direction == _FORWARD:
@@ -293,7 +298,7 @@ def _facing(params, bits, direction):  # type: ignore[no-untyped-def]
     return bits >> _ONE & _mask(params, _HAS_RIGHT)
 
 
-@njit(uint64(_P, uint64, uint64, uint64, int64, int64), cache=True, nogil=True)
+@njit(uint64(_P, uint64, uint64, uint64, int64, int64), **KERNEL)
 def _movable(params, own, enemy, empty, ban, direction):  # type: ignore[no-untyped-def]
     """Own pieces that may step or jump in ``direction`` of natural's frame (Y2, Y5)."""
     steps = _facing(params, empty, direction)
@@ -304,16 +309,16 @@ def _movable(params, own, enemy, empty, ban, direction):  # type: ignore[no-unty
     return own & (steps | jumps)
 
 
-@njit(boolean(_P, _S), cache=True, nogil=True)
+@njit(boolean(_P, _S), **KERNEL)
 def _can_act(params, state):  # type: ignore[no-untyped-def]
     """Whether the mover has a legal action (Y7)."""
     mover = np.int64(state[MOVER])
-    if state[_RESERVE + mover] > 0:
+    if state[np.uint64(_RESERVE + mover)] > 0:
         return True
     own = _get_bits(state, _board_slot(mover))
     enemy = _get_bits(state, _board_slot(1 - mover))
     empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
-    ban = np.int64(state[_BAN + mover])
+    ban = np.int64(state[np.uint64(_BAN + mover)])
     forward = _movable(params, own, enemy, empty, ban, _FORWARD)
     backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
     left = _movable(params, own, enemy, empty, ban, _LEFT)
@@ -321,7 +326,7 @@ def _can_act(params, state):  # type: ignore[no-untyped-def]
     return (forward | backward | left | right) != _ZERO
 
 
-@njit(int64(_P, uint64, int64, int64, int32[::1], int64), cache=True, nogil=True)
+@njit(int64(_P, uint64, int64, int64, int32[::1], int64), **KERNEL)
 def _list_bits(params, bits, table, first_action, out_actions, count):  # type: ignore[no-untyped-def]
     """Append ``first_action`` + square (by the bit table at ``table``) for each bit; return the new count."""
     while bits != _ZERO:
@@ -332,13 +337,13 @@ def _list_bits(params, bits, table, first_action, out_actions, count):  # type: 
     return count
 
 
-@njit(uint64(uint64), cache=True, nogil=True)
+@njit(uint64(uint64), **KERNEL)
 def _mix(word):  # type: ignore[no-untyped-def]
     word = (word ^ word >> _32) * _KEY_FACTOR
     return word ^ word >> _29
 
 
-@njit(uint64(_S), cache=True, nogil=True)
+@njit(uint64(_S), **KERNEL)
 def _position_key(state):  # type: ignore[no-untyped-def]
     """Hash of what Y8 compares: board, reserves, bans, side to move."""
     rest = np.int64(state[MOVER]) | np.int64(state[_RESERVE]) << 1 | np.int64(state[_RESERVE + 1]) << 8
@@ -348,7 +353,7 @@ def _position_key(state):  # type: ignore[no-untyped-def]
     return _mix(key ^ np.uint64(rest))
 
 
-@njit(types.void(_S, _H), cache=True, nogil=True)
+@njit(types.void(_S, _H), **KERNEL)
 def _record(state, history):  # type: ignore[no-untyped-def]
     """Add the position to the history and count its earlier occurrences in ``state`` (Y8)."""
     size = np.int64(history.shape[0])
@@ -369,14 +374,14 @@ def _record(state, history):  # type: ignore[no-untyped-def]
     state[_RECORDED] = recorded + 1 if recorded + 1 < 2 * size else size
 
 
-@njit(types.void(_S, int64, int64), cache=True, nogil=True)
+@njit(types.void(_S, int64, int64), **KERNEL)
 def _end(state, outcome, reason):  # type: ignore[no-untyped-def]
     state[OUTCOME] = outcome
     state[REASON] = reason
     state[PAYOFF] = 1 if outcome == NATURAL_WINS else -1 if outcome == BLACK_WINS else 0
 
 
-@njit(types.void(_P, _S), cache=True, nogil=True)
+@njit(types.void(_P, _S), **KERNEL)
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if it is over, the side to move having just come to his turn (Y6, Y7, Y8, Y9)."""
     if state[_ALIVE] == 0:
@@ -395,7 +400,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         _end(state, TRUNCATED, _TURN_LIMIT)
 
 
-@njit(types.void(_P, _S, _H), cache=True, nogil=True)
+@njit(types.void(_P, _S, _H), **KERNEL)
 def _pass_turn(params, state, history):  # type: ignore[no-untyped-def]
     """Complete the turn: the other side comes to move, unless the game is over."""
     other = 1 - state[MOVER]
@@ -407,7 +412,7 @@ def _pass_turn(params, state, history):  # type: ignore[no-untyped-def]
     _judge(params, state)
 
 
-@njit(types.void(_S), cache=True, nogil=True)
+@njit(types.void(_S), **KERNEL)
 def _restart_clocks(state):  # type: ignore[no-untyped-def]
     """A placement or capture: no earlier position can come back, and the quiet steps start anew (Y8)."""
     state[_QUIET_STEPS] = 0
@@ -415,63 +420,63 @@ def _restart_clocks(state):  # type: ignore[no-untyped-def]
     state[_REPEATS] = 0
 
 
-@njit(types.void(_S, int64), cache=True, nogil=True)
+@njit(types.void(_S, int64), **KERNEL)
 def _count_capture(state, loser):  # type: ignore[no-untyped-def]
-    state[_ALIVE + loser] -= 1
+    state[np.uint64(_ALIVE + loser)] -= 1
     state[MARGIN] = state[_ALIVE] - state[_ALIVE + 1]
 
 
-@njit(uint64(_S, uint64, int64, int64), cache=True, nogil=True)
+@njit(uint64(_S, uint64, int64, int64), **KERNEL)
 def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
     """Remove the piece of colour ``loser`` on ``square`` with the ban that hung on it; return what is left on board."""
     enemy &= ~(_ONE << np.uint64(square))
     _set_bits(state, _board_slot(loser), enemy)
-    if state[_BAN + loser] - 1 >> 2 == square:
-        state[_BAN + loser] = 0
+    if state[np.uint64(_BAN + loser)] - 1 >> 2 == square:
+        state[np.uint64(_BAN + loser)] = 0
     _count_capture(state, loser)
     return enemy
 
 
-@njit(types.void(_S, int64, int64), cache=True, nogil=True)
+@njit(types.void(_S, int64, int64), **KERNEL)
 def _place(state, mover, square):  # type: ignore[no-untyped-def]
     slot = _board_slot(mover)
     _set_bits(state, slot, _get_bits(state, slot) | _ONE << np.uint64(square))
-    state[_RESERVE + mover] -= 1
-    state[_BAN + mover] = 0
+    state[np.uint64(_RESERVE + mover)] -= 1
+    state[np.uint64(_BAN + mover)] = 0
     _restart_clocks(state)
 
 
-@njit(types.void(_P, _S, int64, int64, int64), cache=True, nogil=True)
+@njit(types.void(_P, _S, int64, int64, int64), **KERNEL)
 def _move(params, state, mover, square, direction):  # type: ignore[no-untyped-def]
     """Step or jump in ``direction``; the bonus is owed afterwards if enemies stay on the board (Y2, Y3, Y5)."""
-    delta = np.int64(params[_DELTAS + direction])
+    delta = np.int64(params[np.uint64(_DELTAS + direction)])
     target = square + delta
     own_slot = _board_slot(mover)
     own = _get_bits(state, own_slot)
     enemy = _get_bits(state, _board_slot(1 - mover))
     if enemy >> np.uint64(target) & _ONE == _ZERO:
         _set_bits(state, own_slot, own ^ (_ONE << np.uint64(square) | _ONE << np.uint64(target)))
-        state[_BAN + mover] = 1 + 4 * target + (direction ^ 1) if params[_BANS_RETURN] else 0
+        state[np.uint64(_BAN + mover)] = 1 + 4 * target + (direction ^ 1) if params[_BANS_RETURN] else 0
         if state[_QUIET_STEPS] < _SATURATED:
             state[_QUIET_STEPS] += 1
         return
     _set_bits(state, own_slot, own ^ (_ONE << np.uint64(square) | _ONE << np.uint64(target + delta)))
-    state[_BAN + mover] = 0
+    state[np.uint64(_BAN + mover)] = 0
     _restart_clocks(state)
     if _take(state, enemy, 1 - mover, target) != _ZERO:
         state[_OWES_BONUS] = 1
-    elif state[_RESERVE + 1 - mover] > 0:
-        state[_RESERVE + 1 - mover] -= 1
+    elif state[np.uint64(_RESERVE + 1 - mover)] > 0:
+        state[np.uint64(_RESERVE + 1 - mover)] -= 1
         _count_capture(state, 1 - mover)
 
 
-@njit(types.void(_P, int64, int64, _S, _S), cache=True, nogil=True)
+@njit(types.void(_P, int64, int64, _S, _S), **KERNEL)
 def _view_ban(params, ban, colour, out_from, out_to):  # type: ignore[no-untyped-def]
     """Mark a banned step in the frame of ``colour``."""
     if ban == 0:
         return
     square = ban - 1 >> 2
-    target = square + params[_DELTAS + (ban - 1 & 3)]
+    target = square + params[np.uint64(_DELTAS + (ban - 1 & 3))]
     if colour == 1:
         square = params[_SQUARES] - 1 - square
         target = params[_SQUARES] - 1 - target
@@ -480,7 +485,7 @@ def _view_ban(params, ban, colour, out_from, out_to):  # type: ignore[no-untyped
 
 
 # -- kernels in contract order -------------------------------------------------------------------------------------
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Begin a new repetition history at ``state``, which counts as its first occurrence (Y8)."""
     state[_RECORDED] = 0
@@ -488,13 +493,13 @@ def start_history(params, state, history):  # type: ignore[no-untyped-def]
     _record(state, history)
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start: an empty board and full reserves (Y1)."""
     state[:] = 0
     for colour in range(2):
-        state[_RESERVE + colour] = params[_PIECES]
-        state[_ALIVE + colour] = params[_PIECES]
+        state[np.uint64(_RESERVE + colour)] = params[_PIECES]
+        state[np.uint64(_ALIVE + colour)] = params[_PIECES]
     if params[_STARTS] == _STARTS_BLACK:
         state[MOVER] = 1
         state[SEAT] = 1
@@ -503,33 +508,80 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(LEGAL, cache=True, nogil=True)
+@njit(_FIVE_BOARDS(_P, _S), **KERNEL)
+def _choices(params, state):  # type: ignore[no-untyped-def]
+    """Squares of the legal actions of each plane but the bonus, in natural's frame and directions (Y2, Y5)."""
+    mover = np.int64(state[MOVER])
+    enemy = _get_bits(state, _board_slot(1 - mover))
+    own = _get_bits(state, _board_slot(mover))
+    empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
+    ban = np.int64(state[np.uint64(_BAN + mover)])
+    place = empty if state[np.uint64(_RESERVE + mover)] > 0 else _ZERO
+    forward = _movable(params, own, enemy, empty, ban, _FORWARD)
+    backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
+    left = _movable(params, own, enemy, empty, ban, _LEFT)
+    right = _movable(params, own, enemy, empty, ban, _RIGHT)
+    return place, forward, backward, left, right
+
+
+@njit(LEGAL, **KERNEL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions: the bonus while it is owed (Y3), else placements, steps and jumps (Y2, Y5)."""
     squares = np.int64(params[_SQUARES])
     mover = np.int64(state[MOVER])
     table = _BIT_TABLE + 64 * mover
-    enemy = _get_bits(state, _board_slot(1 - mover))
     if state[_OWES_BONUS] != 0:
+        enemy = _get_bits(state, _board_slot(1 - mover))
         return _list_bits(params, enemy, table, _BONUS_PLANE * squares, out_actions, 0)
-    own = _get_bits(state, _board_slot(mover))
-    empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
-    ban = np.int64(state[_BAN + mover])
-    count = np.int64(0)
-    if state[_RESERVE + mover] > 0:
-        count = _list_bits(params, empty, table, _PLACE * squares, out_actions, count)
+    place, forward, backward, left, right = _choices(params, state)
+    count = _list_bits(params, place, table, _PLACE * squares, out_actions, 0)
     # black's plane d + 1 is natural's direction d ^ 1
-    forward = _movable(params, own, enemy, empty, ban, _FORWARD)
     count = _list_bits(params, forward, table, (1 + (_FORWARD ^ mover)) * squares, out_actions, count)
-    backward = _movable(params, own, enemy, empty, ban, _BACKWARD)
     count = _list_bits(params, backward, table, (1 + (_BACKWARD ^ mover)) * squares, out_actions, count)
-    left = _movable(params, own, enemy, empty, ban, _LEFT)
     count = _list_bits(params, left, table, (1 + (_LEFT ^ mover)) * squares, out_actions, count)
-    right = _movable(params, own, enemy, empty, ban, _RIGHT)
     return _list_bits(params, right, table, (1 + (_RIGHT ^ mover)) * squares, out_actions, count)
 
 
-@njit(APPLY, cache=True, nogil=True)
+@njit(int64(uint64), **KERNEL)
+def _count_ones(bits):  # type: ignore[no-untyped-def]
+    bits = bits - (bits >> _ONE & _PAIRS)
+    bits = (bits & _FOURS) + (bits >> _TWO & _FOURS)
+    return np.int64((bits + (bits >> _4) & _EIGHTS) * _BYTES >> _56)
+
+
+@njit(SAMPLE, **KERNEL)
+def sample(params, state, history, word):  # type: ignore[no-untyped-def]
+    """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
+    mover = np.int64(state[MOVER])
+    if state[_OWES_BONUS] != 0:
+        bits, plane = _get_bits(state, _board_slot(1 - mover)), np.int64(_BONUS_PLANE)
+        index = np.int64((word >> _32) * np.uint64(_count_ones(bits)) >> _32)
+    else:
+        place, forward, backward, left, right = _choices(params, state)
+        # How many actions there are up to the end of each plane.
+        places = _count_ones(place)
+        forwards = places + _count_ones(forward)
+        backwards = forwards + _count_ones(backward)
+        lefts = backwards + _count_ones(left)
+        index = np.int64((word >> _32) * np.uint64(lefts + _count_ones(right)) >> _32)
+        bits, plane, before = place, np.int64(_PLACE), np.int64(0)
+        if index >= places:
+            bits, plane, before = forward, 1 + (_FORWARD ^ mover), places
+        if index >= forwards:
+            bits, plane, before = backward, 1 + (_BACKWARD ^ mover), forwards
+        if index >= backwards:
+            bits, plane, before = left, 1 + (_LEFT ^ mover), backwards
+        if index >= lefts:
+            bits, plane, before = right, 1 + (_RIGHT ^ mover), lefts
+        index -= before
+    for _ in range(index):
+        bits &= bits - _ONE
+    lowest = bits & (~bits + _ONE)
+    square = params[np.uint64(_BIT_TABLE + 64 * mover) + (lowest * _DE_BRUIJN >> _58)]
+    return plane * params[_SQUARES] + square
+
+
+@njit(APPLY, **KERNEL)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """Play a placement, step, jump or bonus (Y2, Y3); a jump that leaves enemies on the board keeps the turn."""
     squares = np.int64(params[_SQUARES])
@@ -550,7 +602,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     _pass_turn(params, state, history)
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@njit(APPLY_CHANCE, **KERNEL)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """The first player is drawn: ``index`` 0 natural, 1 black (Y1)."""
     state[CHANCE] = 0
@@ -559,7 +611,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(VIEW, cache=True, nogil=True)
+@njit(VIEW, **KERNEL)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """The position as ``seat`` sees it: pieces, bans, reserves, captures, clocks and the bonus owed."""
     squares = np.int64(params[_SQUARES])
@@ -570,12 +622,18 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         site = squares - 1 - square if colour == 1 else square
         out_sites[OWN, site] = np.int64(own >> np.uint64(square) & _ONE)
         out_sites[ENEMY, site] = np.int64(enemy >> np.uint64(square) & _ONE)
-    _view_ban(params, np.int64(state[_BAN + colour]), colour, out_sites[OWN_BAN_FROM], out_sites[OWN_BAN_TO])
-    _view_ban(params, np.int64(state[_BAN + 1 - colour]), colour, out_sites[ENEMY_BAN_FROM], out_sites[ENEMY_BAN_TO])
-    out_scalars[OWN_RESERVE] = state[_RESERVE + colour]
-    out_scalars[ENEMY_RESERVE] = state[_RESERVE + 1 - colour]
-    out_scalars[OWN_CAPTURES] = params[_PIECES] - state[_ALIVE + 1 - colour]
-    out_scalars[ENEMY_CAPTURES] = params[_PIECES] - state[_ALIVE + colour]
+    _view_ban(params, np.int64(state[np.uint64(_BAN + colour)]), colour, out_sites[OWN_BAN_FROM], out_sites[OWN_BAN_TO])
+    _view_ban(
+        params,
+        np.int64(state[np.uint64(_BAN + 1 - colour)]),
+        colour,
+        out_sites[ENEMY_BAN_FROM],
+        out_sites[ENEMY_BAN_TO],
+    )
+    out_scalars[OWN_RESERVE] = state[np.uint64(_RESERVE + colour)]
+    out_scalars[ENEMY_RESERVE] = state[np.uint64(_RESERVE + 1 - colour)]
+    out_scalars[OWN_CAPTURES] = params[_PIECES] - state[np.uint64(_ALIVE + 1 - colour)]
+    out_scalars[ENEMY_CAPTURES] = params[_PIECES] - state[np.uint64(_ALIVE + colour)]
     out_scalars[QUIET] = state[_QUIET_STEPS]
     out_scalars[REPETITION] = state[_REPEATS]
     out_scalars[BONUS] = state[_OWES_BONUS]
@@ -585,7 +643,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         out_scalars[TURN_COUNT] = state[TURNS]
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@njit(HEURISTIC, **KERNEL)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Natural's lead in pieces, board and reserve together, as a share of all pieces of a side."""
     return state[MARGIN] / (params[_PIECES] + 1.0)
@@ -968,7 +1026,7 @@ RULES = GameRules(
     chance=chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,

@@ -77,6 +77,7 @@ State cells after the header:
 import dataclasses
 import functools
 import re
+from typing import Any
 
 import numpy as np
 from numba import int16, int32, int64, njit, types
@@ -89,6 +90,7 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
+    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -105,6 +107,7 @@ from tradgames_env.rules.contract import (
     PAYOFF,
     REASON,
     RUNNING,
+    SAMPLE,
     SEAT,
     THROW_1,
     TRUNCATED,
@@ -233,6 +236,7 @@ TURNS_LIMIT = 32_767
 DE_BRUIJN = 0x077CB531
 WORD = 0xFFFFFFFF
 DE_BRUIJN_SHIFT = 27
+_32 = np.uint64(32)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
@@ -395,27 +399,28 @@ def _params(options: YutNoriOptions) -> Params:
 
 # -- kernels -------------------------------------------------------------------------------------------------------
 _PARAMS, _STATE = int32[::1], int16[::1]
+_THREE_NUMBERS = types.UniTuple(int64, 3)  # type: ignore[no-untyped-call]
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@njit(int64(int64), **KERNEL)
 def _lowest(bits: int) -> int:
     """Index of the lowest of 32 bits, scrambled: the place of its entry in BIT_INDEX, UNIT_CODE and FORK_CODE."""
     return (((bits & -bits) * DE_BRUIJN) & WORD) >> DE_BRUIJN_SHIFT
 
 
-@njit(int64(_STATE, int64), cache=True, nogil=True)
+@njit(int64(_STATE, int64), **KERNEL)
 def _units(state: State, colour: int) -> int:
     """Bits of the stations where a colour has a unit."""
-    return int(state[UNITS + 2 * colour]) | (int(state[UNITS + 1 + 2 * colour]) << LOW_BITS)
+    return int(state[np.uint64(UNITS + 2 * colour)]) | (int(state[np.uint64(UNITS + 1 + 2 * colour)]) << LOW_BITS)
 
 
-@njit(types.void(_STATE, int64, int64), cache=True, nogil=True)
+@njit(types.void(_STATE, int64, int64), **KERNEL)
 def _set_units(state: State, colour: int, units: int) -> None:
-    state[UNITS + 2 * colour] = units & LOW_MASK
-    state[UNITS + 1 + 2 * colour] = units >> LOW_BITS
+    state[np.uint64(UNITS + 2 * colour)] = units & LOW_MASK
+    state[np.uint64(UNITS + 1 + 2 * colour)] = units >> LOW_BITS
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE), **KERNEL)
 def _pass_on(params: Params, state: State) -> None:
     """The turn goes to the other side, whose partners alternate (N11); no value stays in hand."""
     seat = int(state[OTHER_SEAT])
@@ -426,10 +431,10 @@ def _pass_on(params: Params, state: State) -> None:
     state[HELD] = 0
     if params[EXTRA]:
         for value in range(NUM_VALUES):
-            state[HAND + value] = 0
+            state[np.uint64(HAND + value)] = 0
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@njit(types.void(_PARAMS, _STATE), **KERNEL)
 def _end_turn(params: Params, state: State) -> None:
     """The next turn begins with a throw, unless there have been enough (N15)."""
     _pass_on(params, state)
@@ -440,41 +445,41 @@ def _end_turn(params: Params, state: State) -> None:
         state[REASON] = REASON_MAX_TURNS
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@njit(int64(_PARAMS, _STATE, int64, int64), **KERNEL)
 def _move(params: Params, state: State, code: int, value: int) -> int:
     """Move the mover's unit (or a waiting piece) by a value; return how many enemies it captured (N4 to N8)."""
     mover = int(state[MOVER])
     own = _units(state, mover)
     count, way = 1, WAY_RIM
     if code == ENTER:
-        state[WAITING + mover] -= 1
+        state[np.uint64(WAITING + mover)] -= 1
     else:
-        origin = int(params[ORIGIN + code])
-        unit = int(state[STATIONS + origin])
+        origin = int(params[np.uint64(ORIGIN + code)])
+        unit = int(state[np.uint64(STATIONS + origin)])
         count, way = unit & COUNT_MASK, unit >> WAY_SHIFT
-        state[STATIONS + origin] = 0
+        state[np.uint64(STATIONS + origin)] = 0
         own &= ~(1 << origin)
-    target = int(params[TARGET + (way * NUM_CODES + code) * NUM_VALUES + value])
+    target = int(params[np.uint64(TARGET + (way * NUM_CODES + code) * NUM_VALUES + value)])
     station = target & ((1 << TARGET_WAY_SHIFT) - 1)
     if station == AT_HOME:
         _set_units(state, mover, own)
-        state[HOME + mover] += count
+        state[np.uint64(HOME + mover)] += count
         state[MARGIN] = state[HOME] - state[HOME + 1]
         return 0
     bit = 1 << station
-    standing = int(state[STATIONS + station]) & COUNT_MASK
+    standing = int(state[np.uint64(STATIONS + station)]) & COUNT_MASK
     captured = 0
     if standing > 0 and own & bit == 0:
         captured = standing
         standing = 0
-        state[WAITING + 1 - mover] += captured
+        state[np.uint64(WAITING + 1 - mover)] += captured
         _set_units(state, 1 - mover, _units(state, 1 - mover) & ~bit)
-    state[STATIONS + station] = (count + standing) | ((target >> TARGET_WAY_SHIFT) << WAY_SHIFT)
+    state[np.uint64(STATIONS + station)] = (count + standing) | ((target >> TARGET_WAY_SHIFT) << WAY_SHIFT)
     _set_units(state, mover, own | bit)
     return captured
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def initial(params: Params, state: State, history: History) -> None:
     """Write the start position (N1, N10)."""
     state[:] = 0
@@ -488,37 +493,45 @@ def initial(params: Params, state: State, history: History) -> None:
     state[OTHER_SEAT] = 1 - first
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@njit(INITIAL, **KERNEL)
 def start_history(params: Params, state: State, history: History) -> None:
     """There is no repetition rule, hence no history."""
 
 
-@njit(LEGAL, cache=True, nogil=True)
-def legal(params: Params, state: State, history: History, out_actions: Params) -> int:
-    """List the moves of every value in hand, or ``pass`` when there is none (N4, N5, N12, N13)."""
+@njit(_THREE_NUMBERS(_PARAMS, _STATE, int64), **KERNEL)
+def _choices(params: Params, state: State, value: int) -> tuple[int, int, int]:
+    """What can be played with a value: 1 if a piece may enter, stations to leave by their second way, by their first.
+
+    N4, N5, N13.
+    """
     mover = int(state[MOVER])
     units = _units(state, mover)
-    waiting = state[WAITING + mover] > 0
+    if value != BACKDO:
+        return int(state[np.uint64(WAITING + mover)] > 0), units & FORK_BITS, units
+    if units & 1 and state[STATIONS + START] >> WAY_SHIFT == WAY_1:
+        units -= 1
+    return 0, 0, units
+
+
+@njit(LEGAL, **KERNEL)
+def legal(params: Params, state: State, history: History, out_actions: Params) -> int:
+    """List the moves of every value in hand, or ``pass`` when there is none (N4, N5, N12, N13)."""
     held = int(state[HELD])
     count = 0
     while held != 0:
-        value = int(params[BIT_INDEX + _lowest(held)])
+        value = int(params[np.uint64(BIT_INDEX + _lowest(held))])
         held &= held - 1
         shift = value * int(params[CODES]) if params[EXTRA] else 0
-        left = units
-        if value != BACKDO:
-            if waiting:
-                out_actions[count] = shift + ENTER
-                count += 1
-            forks = units & FORK_BITS
-            while forks != 0:
-                out_actions[count] = shift + params[FORK_CODE + _lowest(forks)]
-                forks &= forks - 1
-                count += 1
-        elif units & 1 and state[STATIONS + START] >> WAY_SHIFT == WAY_1:
-            left = units - 1
+        enters, forks, left = _choices(params, state, value)
+        if enters:
+            out_actions[count] = shift + ENTER
+            count += 1
+        while forks != 0:
+            out_actions[count] = shift + params[np.uint64(FORK_CODE + _lowest(forks))]
+            forks &= forks - 1
+            count += 1
         while left != 0:
-            out_actions[count] = shift + params[UNIT_CODE + _lowest(left)]
+            out_actions[count] = shift + params[np.uint64(UNIT_CODE + _lowest(left))]
             left &= left - 1
             count += 1
     if count == 0:
@@ -527,7 +540,52 @@ def legal(params: Params, state: State, history: History, out_actions: Params) -
     return count
 
 
-@njit(APPLY, cache=True, nogil=True)
+@njit(int64(int64), **KERNEL)
+def _count_ones(bits: int) -> int:
+    """Number of ones among 32 bits."""
+    bits = bits - ((bits >> 1) & 0x55555555)
+    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
+    return ((((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24) & 0xFF
+
+
+@njit(int64(int64, int64), **KERNEL)
+def _drop_lowest(bits: int, number: int) -> int:
+    """``bits`` without the ``number`` lowest ones."""
+    for _ in range(number):
+        bits &= bits - 1
+    return bits
+
+
+@njit(SAMPLE, **KERNEL)
+def sample(params: Params, state: State, history: History, word):  # type: ignore[no-untyped-def]
+    """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
+    total, left = 0, int(state[HELD])
+    while left != 0:
+        value = int(params[np.uint64(BIT_INDEX + _lowest(left))])
+        left &= left - 1
+        enters, forks, units = _choices(params, state, value)
+        total += enters + _count_ones(forks) + _count_ones(units)
+    index: Any = np.int64((word >> _32) * np.uint64(total) >> _32)
+    left = int(state[HELD])
+    while left != 0:
+        value = int(params[np.uint64(BIT_INDEX + _lowest(left))])
+        left &= left - 1
+        shift = value * int(params[CODES]) if params[EXTRA] else 0
+        enters, forks, units = _choices(params, state, value)
+        second = enters + _count_ones(forks)
+        count = second + _count_ones(units)
+        if index >= count:
+            index -= count
+        elif index >= second:
+            return shift + params[np.uint64(UNIT_CODE + _lowest(_drop_lowest(units, index - second)))]
+        elif index >= enters:
+            return shift + params[np.uint64(FORK_CODE + _lowest(_drop_lowest(forks, index - enters)))]
+        else:
+            return shift + ENTER
+    return np.int64(params[PASS])
+
+
+@njit(APPLY, **KERNEL)
 def apply(params: Params, state: State, history: History, action: int) -> None:
     """Play a move or ``pass``; what follows is a throw, another value in hand, the other side's turn or the end."""
     if action == params[PASS]:
@@ -536,16 +594,16 @@ def apply(params: Params, state: State, history: History, action: int) -> None:
     if params[EXTRA]:
         value = action // int(params[CODES])
         code = action - value * int(params[CODES])
-        state[HAND + value] -= 1
-        if state[HAND + value] == 0:
+        state[np.uint64(HAND + value)] -= 1
+        if state[np.uint64(HAND + value)] == 0:
             state[HELD] = int(state[HELD]) & ~(1 << value)
     else:
-        value = int(params[BIT_INDEX + _lowest(int(state[HELD]))])
+        value = int(params[np.uint64(BIT_INDEX + _lowest(int(state[HELD])))])
         code = action
         state[HELD] = 0
     captured = _move(params, state, code, value)
     mover = int(state[MOVER])
-    if state[HOME + mover] == params[PIECES]:
+    if state[np.uint64(HOME + mover)] == params[PIECES]:
         _pass_on(params, state)
         state[OUTCOME] = BLACK_WINS if mover else NATURAL_WINS
         state[REASON] = REASON_HOME
@@ -556,7 +614,7 @@ def apply(params: Params, state: State, history: History, action: int) -> None:
         _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@njit(APPLY_CHANCE, **KERNEL)
 def apply_chance(params: Params, state: State, history: History, index: int) -> None:
     """Say who starts (N10), or take a throw into the hand: yut and mo may ask for another, nak ends the turn."""
     if state[CHANCE] == FIRST_PLAYER:
@@ -565,19 +623,19 @@ def apply_chance(params: Params, state: State, history: History, index: int) -> 
         state[OTHER_SEAT] = 1 - index
         state[CHANCE] = THROW
         return
-    value = int(params[OUTCOMES + index])
+    value = int(params[np.uint64(OUTCOMES + index)])
     if value == NAK:
         _end_turn(params, state)
         return
     state[HELD] = int(state[HELD]) | (1 << value)
     state[CHANCE] = 0
-    if params[EXTRA] and state[HAND + value] < HAND_LIMIT:
-        state[HAND + value] += 1
-        if (params[AGAIN_VALUES] >> value) & 1 and state[HAND + value] < HAND_LIMIT:
+    if params[EXTRA] and state[np.uint64(HAND + value)] < HAND_LIMIT:
+        state[np.uint64(HAND + value)] += 1
+        if (params[AGAIN_VALUES] >> value) & 1 and state[np.uint64(HAND + value)] < HAND_LIMIT:
             state[CHANCE] = THROW
 
 
-@njit(VIEW, cache=True, nogil=True)
+@njit(VIEW, **KERNEL)
 def view(  # type: ignore[no-untyped-def]
     params: Params, state: State, history: History, seat: int, out_sites, out_scalars: State
 ) -> None:
@@ -586,26 +644,26 @@ def view(  # type: ignore[no-untyped-def]
         colour = (seat + side) & 1
         left = _units(state, colour)
         while left != 0:
-            station = int(params[BIT_INDEX + _lowest(left)])
+            station = int(params[np.uint64(BIT_INDEX + _lowest(left))])
             left &= left - 1
-            unit = int(state[STATIONS + station])
+            unit = int(state[np.uint64(STATIONS + station)])
             # The enemy's features follow the own ones.
             out_sites[OWN + side, station] = 1
             out_sites[OWN_COUNT + side, station] = unit & COUNT_MASK
             out_sites[OWN_MARK + side, station] = unit >> WAY_SHIFT
-        out_scalars[OWN_RESERVE + side] = state[WAITING + colour]
-        out_scalars[OWN_CAPTURES + side] = state[HOME + colour]
+        out_scalars[OWN_RESERVE + side] = state[np.uint64(WAITING + colour)]
+        out_scalars[OWN_CAPTURES + side] = state[np.uint64(HOME + colour)]
     for value in range(NUM_VALUES):
         # THROW_1 to THROW_5 and THROW_BACK follow each other, as the value indices do.
         if (state[HELD] >> value) & 1:
-            out_scalars[THROW_1 + value] = state[HAND + value] if params[EXTRA] else 1
+            out_scalars[THROW_1 + value] = state[np.uint64(HAND + value)] if params[EXTRA] else 1
     out_scalars[MY_TURN] = 1 if state[OUTCOME] == RUNNING and state[SEAT] == seat else 0
     out_scalars[NATURAL] = 1 - (seat & 1)
     out_scalars[TURN_COUNT] = state[TURNS] if params[MAX_TURNS] > 0 else 0
     out_scalars[PARTNER] = seat >> 1
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@njit(HEURISTIC, **KERNEL)
 def heuristic(params: Params, state: State, history: History) -> float:
     """How many throws fewer than black natural still needs to bring its units home one by one, as a share of all."""
     each = int(params[EFFORT + NUM_STATIONS])
@@ -1059,7 +1117,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
