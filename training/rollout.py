@@ -13,7 +13,6 @@ from torch import Tensor
 
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities
 from tradgames_env.envs.batch_games import BatchGames
-from tradgames_env.rules.batch import REFRESH, SKIP, random_range
 from tradgames_env.rules.contract import BLACK_WINS, DRAW, MARGIN, NATURAL_WINS, TRUNCATED
 from training.config import RolloutConfig
 from training.opponents import NOBODY, OpponentPool
@@ -168,15 +167,9 @@ class SelfPlay:
 
     def _play_openings(self, rows: NDArray[np.int64], plies: NDArray[np.int64]) -> None:
         """Play uniform random moves in some games and rewrite their arrays; a game that ends goes on anew."""
-        games, ruleset, kernels = self.games, self.games.ruleset, self.games.ruleset.kernels
-        for row, moves in zip(rows.tolist(), plies.tolist(), strict=True):
-            random_range(
-                kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
-                games.states, games.histories, games._dice, ruleset.num_actions, moves, row, row + 1,
-            )  # fmt: skip
-        refreshed = np.full(games.num_games, SKIP)
-        refreshed[rows] = REFRESH
-        games._advance(refreshed)
+        moves = np.zeros(self.games.num_games, np.int64)
+        moves[rows] = plies
+        self.games.play_random(moves)
 
     def _count(self, done: NDArray[np.bool_], counts: GameCounts) -> None:
         outcomes, margins = self.games.endings[done, 0], self.games.endings[done, 2]
@@ -208,21 +201,16 @@ class SelfPlay:
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes between rollouts but the pool and the generator, as arrays by name."""
         return {
-            "states": self.games.states,
-            "histories": self.games.histories,
-            "dice": self.games._dice,
+            **self.games.get_state(),
             "lengths": self._lengths,
             "carelessness": self._carelessness,
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take up what ``state`` gave."""
-        self.games.states[:] = arrays["states"]
-        self.games.histories[:] = arrays["histories"]
-        self.games._dice[:] = arrays["dice"]
+        self.games.set_state(arrays)
         self._lengths[:] = arrays["lengths"]
         self._carelessness[:] = arrays["carelessness"]
-        self.games._advance(np.full(self.games.num_games, REFRESH))
 
 
 def sample_actions(log_probabilities: Tensor, uniform: Tensor) -> Tensor:

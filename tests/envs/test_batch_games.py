@@ -155,3 +155,19 @@ def test_masks_of_a_wrong_kind_are_refused(which: Any) -> None:
         with pytest.raises(ValueError, match=r"which must be \(4,\) bool"):
             call()
     assert (games.states == before).all()
+
+
+def test_play_random_by_game_and_saved_states() -> None:
+    games = tg.BatchGames("yote", num_games=4, seed=0)
+    before = games.states.copy()
+    saved = games.get_state()
+    games.play_random(np.array([0, 5, 0, 1]))
+    assert (games.states == before).all(axis=1).tolist() == [True, False, True, False]
+    first = trace(games, 10, 4)
+    games.set_state(saved)
+    games.play_random(np.array([0, 5, 0, 1]))
+    assert trace(games, 10, 4) == first
+    with pytest.raises(ValueError, match=r"moves must be \(4,\) integers"):
+        games.play_random(np.array([1.0, 2.0, 3.0, 4.0]))
+    with pytest.raises(ValueError, match="the state needs 'dice'"):
+        games.set_state({**saved, "dice": saved["dice"][:2]})

@@ -1,7 +1,7 @@
 """Thousands of games as arrays, stepped by compiled loops on all cores; what training and the vector view stand on."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -195,26 +195,63 @@ class BatchGames:
         self._on_all_cores(sample)
         return actions
 
-    def play_random(self, moves: int) -> int:
-        """Play ``moves`` random legal moves in each game, restarting finished ones; return how many games ended.
+    def play_random(self, moves: int | NDArray[np.integer[Any]]) -> int:
+        """Play random legal moves inside the compiled loop, restarting finished games; return how many games ended.
 
         Observations and masks are rewritten once, at the end; rewards and flags are cleared.
+
+        Args:
+            moves: how many in each game, or (N,) integers, one number a game; nothing changes of a game with 0.
+
+        Raises:
+            ValueError: ``moves`` is neither.
         """
-        moves = require_count("moves", moves, 0)
+        counts = self._move_counts(moves)
         kernels, ruleset = self.ruleset.kernels, self.ruleset
 
         def play(begin: int, end: int) -> int:
             count = random_range(
                 kernels.initial, kernels.legal, kernels.sample or no_sample, kernels.sample is not None,
                 kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds, self.states, self.histories,
-                self._dice, self._scratch(), moves, begin, end,
+                self._dice, self._scratch(), counts, begin, end,
             )  # fmt: skip
             return int(count)
 
-        self._restart_ended()
+        ended = (self.states[:, OUTCOME] != RUNNING) & (counts > 0)
+        if ended.any():
+            self.restart(ended)
         finished = sum(self._on_all_cores(play))
-        self._everywhere(REFRESH)
+        self._actions[:] = np.where(counts > 0, REFRESH, SKIP)
+        self._advance()
         return int(finished)
+
+    def _move_counts(self, moves: object) -> NDArray[np.int64]:
+        if not isinstance(moves, np.ndarray) or moves.ndim == 0:
+            return np.full(self.num_games, require_count("moves", moves, 0))
+        if moves.shape != (self.num_games,) or moves.dtype.kind not in "iu" or (moves < 0).any():
+            raise ValueError(
+                f"moves must be ({self.num_games},) integers of at least 0, not {moves.shape} {moves.dtype}"
+            )
+        return moves.astype(np.int64)
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that decides how the games go on, as arrays by name."""
+        rows = {"states": self.states, "histories": self.histories, "dice": self._dice, "choices": self._choices}
+        return {name: array.copy() for name, array in rows.items()}
+
+    def set_state(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what ``get_state`` gave, and rewrite the arrays of all games; rewards and flags are cleared.
+
+        Raises:
+            ValueError: an array is missing, or of another shape or dtype. Nothing has changed.
+        """
+        for name, mine in self.get_state().items():
+            theirs = arrays.get(name)
+            if theirs is None or (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype):
+                raise ValueError(f"the state needs {name!r} as {mine.shape} {mine.dtype}")
+        self.states[:], self.histories[:] = arrays["states"], arrays["histories"]
+        self._dice[:], self._choices[:] = arrays["dice"], arrays["choices"]
+        self._everywhere(REFRESH)
 
     def _scratch(self) -> NDArray[np.int32]:
         """Room for a list of legal actions, for one thread."""
@@ -260,11 +297,6 @@ class BatchGames:
         if mask.shape != (self.num_games,) or mask.dtype != np.bool_:
             raise ValueError(f"which must be ({self.num_games},) bool, not {mask.shape} {mask.dtype}")
         return mask
-
-    def _restart_ended(self) -> None:
-        ended = self.states[:, OUTCOME] != RUNNING
-        if ended.any():
-            self.restart(ended)
 
     def _everywhere(self, order: int) -> None:
         self._actions[:] = order

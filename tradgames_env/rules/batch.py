@@ -290,7 +290,7 @@ def sample_range(  # type: ignore[no-untyped-def]
 @njit(
     int64(
         _INITIAL, _LEGAL, _SAMPLE, boolean, _APPLY, _APPLY_CHANCE, _PARAMS, _ODDS, _STATES, _HISTORIES, uint64[:, ::1],
-        _ACTIONS, int64, int64, int64,
+        _ACTIONS, int64[::1], int64, int64,
     ),
     **KERNEL,
 )  # fmt: skip
@@ -298,11 +298,11 @@ def random_range(  # type: ignore[no-untyped-def]
     initial, legal, sample, samples, apply, apply_chance, params, odds, states, histories, rngs, scratch, moves, begin,
     end,
 ):  # fmt: skip
-    """Play ``moves`` uniform random legal moves in each game, starting anew whenever one ends; return games ended."""
+    """Play ``moves[i]`` uniform random legal moves in game i, starting anew whenever it ends; return games ended."""
     finished = 0
     for i in range(begin, end):
         state, history, rng = states[i], histories[i], rngs[i]
-        for _ in range(moves):
+        for _ in range(moves[i]):
             action = random_action(legal, sample, samples, params, state, history, scratch, rng)
             apply(params, state, history, action)
             resolve_chance(apply_chance, params, odds, state, history, rng)
