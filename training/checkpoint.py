@@ -97,6 +97,7 @@ def model_card(record: CheckpointRecord) -> str:
         "",
         "```python",
         "import tradgames_env as tg",
+        "",
         'agent = tg.load_agent("path/to/this/folder")',
         f'agent.act(tg.Position("{record.game}", variant="{record.variant}"{_keywords(record.options)}))',
         "```",
