@@ -1,0 +1,30 @@
+"""The policies that ship load, belong to this version, and play."""
+
+import json
+import pathlib
+
+import pytest
+
+import tradgames_env as tg
+from training.match import play_match
+
+FOLDER = pathlib.Path(tg.__file__).parent.parent / "checkpoints"
+SHIPPED = sorted(path.parent for path in FOLDER.glob("*/checkpoint.json"))
+
+
+def test_three_policies_ship() -> None:
+    assert [path.name for path in SHIPPED] == ["petteia", "puluc", "yote"]
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: path.name)
+def test_shipped_policies_beat_random(folder: pathlib.Path) -> None:
+    agent = tg.load_agent(folder)
+    match = play_match(agent, tg.load_agent("random"), agent.ruleset, 40, 1, 4)
+    assert match.score > 0.75
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: path.name)
+def test_shipped_policies_say_how_strong_they_are(folder: pathlib.Path) -> None:
+    strength = json.loads((folder / "checkpoint.json").read_text())["strength"]
+    assert "tradgames evaluate" in json.dumps(strength)
+    assert "## Strength" in (folder / "README.md").read_text()
