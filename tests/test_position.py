@@ -95,6 +95,17 @@ def test_copies_go_on_identically(game: str, variant: str) -> None:
     assert all(twin.pop() == action for twin in twins)
 
 
+def test_equality_is_of_the_position() -> None:
+    position = Position("petteia")
+    assert position == position.copy() == Position("petteia")
+    assert position != Position("petteia", "fr8", quiet_limit=60)
+    position.push("A1-A2")
+    assert position != Position("petteia")
+    assert position != position.text()
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(position)
+
+
 def test_copies_are_independent() -> None:
     position = Position("petteia")
     other = position.copy()

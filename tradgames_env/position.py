@@ -359,6 +359,15 @@ class Position:
         """The board for a terminal."""
         return self.ruleset.rules.board_text(self.ruleset.options, self._state)
 
+    def __eq__(self, other: object) -> bool:
+        """The same game under the same options in the same position, as ``text`` and ``seat`` tell."""
+        if not isinstance(other, Position):
+            return NotImplemented
+        same_rules = self.game == other.game and self.options == other.options
+        return same_rules and (self.text(), self.seat) == (other.text(), other.seat)
+
+    __hash__ = None  # type: ignore[assignment] # a position changes
+
     def __repr__(self) -> str:
         """Game, variant and text."""
         return f"Position({self.game!r}, {self.text()!r}, variant={self.variant!r})"

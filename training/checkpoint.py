@@ -229,8 +229,13 @@ def save_state(path: pathlib.Path, arrays: Mapping[str, NDArray[Any]], record: M
     header = {"version": _STATE_VERSION, "record": json.dumps(record)}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     temporary = path.with_suffix(".tmp")
-    _write_durably(temporary, safetensors.numpy.save(contiguous, metadata=header))
-    os.replace(temporary, path)
+    try:
+        _write_durably(temporary, safetensors.numpy.save(contiguous, metadata=header))
+        os.replace(temporary, path)
+    except OSError as error:
+        # A full disk: what was written of the new state only takes up room; the old one is still there.
+        temporary.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
     _sync_folder(path.parent)
 
 

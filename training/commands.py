@@ -84,15 +84,18 @@ class Train:
 
             config = load_config(self.config, self._overrides())
             from tradgames_env.agents.checkpoint import CheckpointError
+            from tradgames_env.agents.network import DeviceError
             from training.config import ConfigError
-            from training.ppo import TrainingError, train
+            from training.ppo import FINAL, TrainingError, train
         run_dir = self.run_dir or pathlib.Path("runs") / self.config.stem
         try:
             folder = train(config, run_dir, self.resume, console=progress())
-        except (ConfigError, CheckpointError) as error:
+        except (ConfigError, CheckpointError, DeviceError) as error:
             raise UserError(str(error)) from error
-        except (TrainingError, OSError) as error:
-            complain(str(error))
+        except (TrainingError, OSError, MemoryError) as error:
+            complain(str(error) or "there is not enough memory for rollout.games and rollout.steps")
+            return FAILED
+        if folder.name != FINAL:
             return FAILED
         say(f"checkpoint: {folder}\nnext: {PROGRAM} evaluate {shlex.quote(str(folder))} --against random greedy")
         return FINE
@@ -227,7 +230,10 @@ def _has_metrics(folder: pathlib.Path) -> bool:
 class Play:
     """Play a game in the terminal, against an agent or against a person beside you.
 
+    A checkpoint folder in place of the game plays its game, as the opponent.
+
     For example:
+      tradgames play checkpoints/petteia
       tradgames play petteia --variant fr6 --opponent greedy
       tradgames play --opponent runs/petteia/checkpoints/final --side black
       tradgames play yote --opponent human
@@ -263,9 +269,13 @@ class Play:
         from tradgames_env.position import Position
         from training.play import Table
 
-        opponent = None if self.opponent == _PERSON else load_agent(self.opponent)
-        bound = {} if opponent is None else {self.opponent: opponent}
-        ruleset = _agreed_ruleset(bound, self.game, self.variant, self.option)
+        game: str | None = self.game
+        name = self.opponent
+        if game is not None and pathlib.Path(game).is_dir():
+            name, game = game, None
+        opponent = None if name == _PERSON else load_agent(name)
+        bound = {} if opponent is None else {name: opponent}
+        ruleset = _agreed_ruleset(bound, game, self.variant, self.option)
         position = Position.from_ruleset(ruleset, self.text, chance="explicit")
         hint_agent = load_agent(self.hint) if self.hint else opponent or load_agent(_HINTS_BESIDE_A_PERSON)
         sequence = np.random.SeedSequence(self.seed)

@@ -85,9 +85,9 @@ class BudgetConfig(_Section):
 class RolloutConfig(_Section):
     """How games are played between two updates."""
 
-    games: PositiveInt = 512
+    games: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     """Games in parallel."""
-    steps: PositiveInt = 32
+    steps: Annotated[int, Field(ge=1, le=100_000)] = 32
     """Decisions played in each game before an update."""
     opening_share: Share = 0.25
     """Share of games that begin after random moves, which are not learned from."""
@@ -176,7 +176,7 @@ class TrainConfig(_Section):
     """Everything random follows from it."""
     device: str = "auto"
     """Where the network learns: "cpu", "cuda", or "auto" for CUDA where there is one."""
-    threads: PositiveInt | None = None
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent. Results may differ between numbers of cores in the last digits."""
     save_minutes: Positive = 2.0
     """Minutes between two checkpoints; the state for a resume is saved at the same times."""
@@ -198,10 +198,10 @@ def load_config(path: str | os.PathLike[str], overrides: Mapping[str, object] | 
     """
     path = pathlib.Path(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: it cannot be read as TOML ({error})") from None
     for key, value in (overrides or {}).items():
         _override(data, key, value)

@@ -28,16 +28,18 @@ from numpy.typing import NDArray
 from rich.console import Console
 from torch import Tensor
 
-from tradgames_env.agents.checkpoint import NetworkRecord
+from tradgames_env.agents.checkpoint import CheckpointError, NetworkRecord
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities, resolve_device
 from tradgames_env.envs.batch_games import BatchGames
 from training.checkpoint import load_state, save_state, write_checkpoint
 from training.config import BudgetConfig, ConfigError, PPOConfig, TrainConfig, parse_config
-from training.metrics import MetricsLog, ProgressBar, draw_curves, game_metrics
+from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves, game_metrics
 from training.opponents import OpponentPool
 from training.rollout import Rollout, SelfPlay
 
 STATE_FILE = "resume.safetensors"
+FINAL = "final"
+"""Name of the checkpoint of a run that used up its budget."""
 BAD_BATCH_FILE = "bad_batch.safetensors"
 # A resumed run may have another budget or machine; everything else must be as it was.
 _MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
@@ -259,12 +261,18 @@ def train(
     """
     run_dir = pathlib.Path(run_dir)
     console = console or Console(stderr=True)
-    if not resume and (run_dir / STATE_FILE).exists():
+    if not resume and any((run_dir / name).exists() for name in (STATE_FILE, METRICS_FILE, "checkpoints")):
         raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
     with _torch_threads(config.threads), _stop_signals() as stop:
         run = _Run(config, run_dir)
         if resume:
-            run.restore()
+            try:
+                run.restore()
+            except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+                if isinstance(error, ConfigError | CheckpointError):
+                    raise
+                path = run_dir / STATE_FILE
+                raise CheckpointError(f"{path}: its content does not fit the run ({error}); start anew") from error
         else:
             (run_dir / "checkpoints").mkdir(parents=True, exist_ok=True)
             run.save()
@@ -294,7 +302,7 @@ def _loop(run: "_Run", console: Console, stop: threading.Event) -> pathlib.Path:
         return folder
     label = config.game.ruleset().label
     draw_curves(run.run_dir, f"PPO self-play, {label}, seed {config.seed}")
-    return run.save_checkpoint("final")
+    return run.save_checkpoint(FINAL)
 
 
 def _note(metrics: dict[str, float]) -> str:
@@ -324,7 +332,10 @@ class _Run:
             **options,
         )
         inputs = len(self.games.encoder.informative_cells())
-        record = NetworkRecord(inputs, self.games.ruleset.num_actions, config.network.width, config.network.blocks)
+        try:
+            record = NetworkRecord(inputs, self.games.ruleset.num_actions, config.network.width, config.network.blocks)
+        except ValueError as error:
+            raise ConfigError(f"{error}; give a smaller network.width or network.blocks") from None
         self.network = PolicyValueNetwork(record)
         self.network.initialise(torch.Generator().manual_seed(int(weights_seed.generate_state(1)[0])))
         self.device = resolve_device(config.device)

@@ -1,6 +1,8 @@
 """Many games as arrays: the same games whatever the number of games or threads, and nothing lost on a bad call."""
 
+import multiprocessing
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -171,3 +173,17 @@ def test_play_random_by_game_and_saved_states() -> None:
         games.play_random(np.array([1.0, 2.0, 3.0, 4.0]))
     with pytest.raises(ValueError, match="the state needs 'dice'"):
         games.set_state({**saved, "dice": saved["dice"][:2]})
+
+
+def test_a_forked_child_goes_on() -> None:
+    games = tg.BatchGames("puluc", num_games=1024, seed=0, num_threads=2)
+    games.step(games.sample_legal_actions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of any fork in a process with threads
+        child = multiprocessing.get_context("fork").Process(target=games.play_random, args=(3,))
+        child.start()
+    child.join(timeout=60)
+    alive = child.is_alive()
+    child.kill()
+    assert not alive
+    assert child.exitcode == 0

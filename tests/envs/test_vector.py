@@ -164,6 +164,7 @@ def test_illegal_action_loses_its_game_only() -> None:
     assert terminated.tolist() == [False] * 3 + [True] + [False] * 4
     assert infos["illegal"].tolist() == terminated.tolist()
     assert infos["winner"][3] == 1
+    assert infos["rewards"][3].tolist() == [-1, 1]
     _, rewards, terminated, _, infos = env.step(legal(env, infos["action_mask"], np.random.default_rng(0)))
     assert not terminated.any()
     assert not rewards.any()

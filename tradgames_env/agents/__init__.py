@@ -17,6 +17,7 @@ Chooser = Callable[[Position], str | int]
 AgentSpec = Agent | Chooser | str | os.PathLike[str]
 """What ``load_agent`` takes."""
 
+_LONGEST_NAME = 1000
 _MEMBERS = ("act", "act_many", "name", "policy", "seed", "value")
 
 
@@ -125,6 +126,8 @@ def _by_text(text: str) -> Agent:
     if name in _NAMED:
         return _NAMED[name].make(name, budget if colon else None)
     separators = [separator for separator in (os.sep, os.altsep, "/") if separator]
+    if len(text) > _LONGEST_NAME:
+        raise ValueError(f"an agent's name or folder has at most {_LONGEST_NAME:,} characters, not {len(text):,}")
     if any(separator in text for separator in separators) or (text and pathlib.Path(text).is_dir()):
         return _by_folder(pathlib.Path(text))
     close = difflib.get_close_matches(name.lower(), _NAMED, n=1)

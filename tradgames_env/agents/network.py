@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tradgames_env.agents.base import deciding_moves
-from tradgames_env.agents.checkpoint import Checkpoint, NetworkRecord, read_checkpoint
+from tradgames_env.agents.checkpoint import Checkpoint, CheckpointError, NetworkRecord, read_checkpoint
 from tradgames_env.agents.lookahead import successors
 from tradgames_env.encoding import Encoder
 from tradgames_env.position import Position
 
 MASKED_LOGIT = -1.0e9
 """Logit of an illegal action: finite, so that sums and gradients stay finite, and far below any a network gives."""
+
+
+class DeviceError(ValueError):
+    """There is no such device, or torch cannot use it."""
 
 
 class ResidualBlock(nn.Module):
@@ -194,7 +198,7 @@ class NetworkAgent:
         seats = np.array([position.seat for position in positions], np.int8)
         legal = np.stack([position.action_mask() for position in positions]) == 1
         with torch.inference_mode():
-            logits, values = self._network(self._features(states, histories, seats))
+            logits, values = (self._finite(part) for part in self._network(self._features(states, histories, seats)))
             log_probabilities = masked_log_probabilities(logits, torch.from_numpy(legal).to(self._device))
         probabilities = np.where(legal, log_probabilities.double().exp().cpu().numpy(), 0.0)
         return probabilities, values.double().cpu().numpy()
@@ -204,7 +208,7 @@ class NetworkAgent:
         self._refuse_undecided(positions)
         ahead = successors(positions, self._rng.integers(0, 2**64, size=1, dtype=np.uint64))
         with torch.inference_mode():
-            values = self._network(self._features(ahead.states, ahead.histories, ahead.seats))[1]
+            values = self._finite(self._network(self._features(ahead.states, ahead.histories, ahead.seats))[1])
         margin_weight = self.checkpoint.record.play.margin_weight
         weights = np.array([1.0, margin_weight])
         # A decided game counts for more than any value and margin a network promises together.
@@ -235,6 +239,13 @@ class NetworkAgent:
         logs = np.log(probabilities[legal]) / self.temperature
         weights = np.exp(logs - logs.max())
         return int(self._rng.choice(legal, p=weights / weights.sum()))
+
+    def _finite(self, numbers: Tensor) -> Tensor:
+        if not torch.isfinite(numbers).all():
+            raise CheckpointError(
+                f"{self.checkpoint.folder}: its network gives numbers that are not finite; use another copy"
+            )
+        return numbers
 
     def _refuse_undecided(self, positions: Sequence[Position]) -> None:
         for position in positions:
@@ -271,15 +282,17 @@ def resolve_device(name: str) -> torch.device:
     """The torch device of that name; "auto" is CUDA where there is one, else the CPU.
 
     Raises:
-        ValueError: torch does not know it, or it is not there.
+        DeviceError: torch does not know it, or it is not there.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+        if device.type == "meta":
+            raise NotImplementedError("it holds no numbers")
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise DeviceError(
             f"device {name!r} cannot be used ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
         ) from None
     return device

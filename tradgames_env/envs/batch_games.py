@@ -35,7 +35,8 @@ class BatchGames:
 
     Write to none of them: a step writes what has changed.
 
-    Game i depends on ``seed``, i and the actions given, not on the number of games or threads.
+    Game i depends on ``seed``, i and the actions given, not on the number of games or threads. One batch belongs to one
+    Python thread at a time; it uses the cores by itself.
 
     Attributes:
         observations: (N, C, H, W) float32 of the seat that decides.
@@ -85,6 +86,7 @@ class BatchGames:
         self.num_threads = cores if num_threads is None else require_count("num_threads", num_threads, 1)
         self.encoder = Encoder(self.ruleset, pad_to)
         self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = os.getpid()
         self._allocate()
         self.reset(seed)
 
@@ -287,9 +289,9 @@ class BatchGames:
 
     def close(self) -> None:
         """End the threads; they start again when needed."""
-        if self._pool is not None:
+        if self._pool is not None and self._pool_process == os.getpid():
             self._pool.shutdown()
-            self._pool = None
+        self._pool = None
 
     def _game_index(self, index: object) -> int:
         number = require_count("index of a game", index, 0)
@@ -330,7 +332,8 @@ class BatchGames:
         shares = max(1, min(self.num_threads, self.num_games // _SMALLEST_SHARE))
         if shares == 1:
             return [work(0, self.num_games)]
-        if self._pool is None:
+        if self._pool is None or self._pool_process != os.getpid():  # threads do not live on in a forked child
+            self._pool_process = os.getpid()
             self._pool = ThreadPoolExecutor(self.num_threads - 1, thread_name_prefix="tradgames")
         edges = [self.num_games * share // shares for share in range(shares + 1)]
         # This thread takes the first share: fewer threads to wake, and to wait for.

@@ -237,10 +237,15 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
             "action_mask": self._masks(),
             "seat": seats,
             "winner": winners,
-            "rewards": np.where(over, self.games.rewards, 0).astype(np.float32),
+            "rewards": np.where(over, self.games.rewards, self._forfeits(seats)).astype(np.float32),
             "illegal": self._illegal.copy(),
         }
         return {**infos, **{f"_{key}": which.copy() for key in infos}}
+
+    def _forfeits(self, seats: NDArray[np.int8]) -> NDArray[np.float32]:
+        """(N, 2) float32: -1 for the side that lost by an illegal action and 1 for the other, else zeros."""
+        sides = np.where(seats[:, None] == np.arange(2), np.float32(-1), np.float32(1))
+        return np.where(self._illegal[:, None], sides, np.float32(0))
 
     def _restart_same_step(self, ended: NDArray[np.bool_], infos: dict[str, Any]) -> dict[str, Any]:
         final = self._observations()
