@@ -387,3 +387,11 @@ def test_a_sound_checkpoint_passes_all_of_this(folder: pathlib.Path) -> None:
     assert read_checkpoint(folder).record.game == "puluc"
     rewrite_weights(folder, lambda tensors: tensors["value.bias"].fill(0.25))
     assert load_network_agent(folder, device="cpu")
+
+
+@pytest.mark.parametrize("lookahead", [True, False])
+def test_weights_too_large_to_give_numbers_are_refused_by_name(folder: pathlib.Path, lookahead: bool) -> None:
+    rewrite_weights(folder, lambda tensors: tensors.update({name: tensor * 1e30 for name, tensor in tensors.items()}))
+    agent = load_network_agent(folder, lookahead=lookahead)
+    with pytest.raises(CheckpointError, match="numbers that are not finite"):
+        agent.act(tg.Position("puluc", seed=1))

@@ -8,7 +8,7 @@ import pytest
 
 import tradgames_env as tg
 from tradgames_env.position import Position, perft
-from training import bench, match
+from training import bench, match, ppo
 from training.cli import main
 from training.perft import split_counts
 
@@ -409,3 +409,34 @@ def test_playing_a_checkpoint_needs_no_game(
     out = said(capsys, "play", "--opponent", str(run_dir / "checkpoints" / "final"), "--seed", "1")
     assert "checkpoints/final would play " in out
     assert "checkpoints/final plays " in out
+
+
+def test_play_takes_a_checkpoint_in_place_of_a_game(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, run_dir: pathlib.Path
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda prompt="": "quit")
+    assert main(["play", str(run_dir / "checkpoints" / "final")]) == 0
+    assert "removed by natural 0" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_is_no_success(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ppo, "train", lambda *args, **kwargs: tmp_path / "checkpoints" / "step_10")
+    assert main(["train", "--config", "configs/smoke.toml", "--run-dir", str(tmp_path / "run")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("threads=100000", "threads"),
+        ("device=meta", "cannot be used"),
+        ("device=x", "cannot be used"),
+        ("rollout.games=9999999999", "rollout.games"),
+    ],
+)
+def test_settings_out_of_reach_are_mistakes(
+    capsys: Captured, tmp_path: pathlib.Path, setting: str, message: str
+) -> None:
+    text = mistake(
+        capsys, "train", "--config", "configs/smoke.toml", "--run-dir", str(tmp_path / "run"), "--set", setting
+    )
+    assert message in text
