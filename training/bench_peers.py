@@ -81,7 +81,7 @@ def _open_spiel() -> list[Task]:
         tasks.append(_task(f"OpenSpiel {name}: rollouts in C++, one core", _rollouts(name), "playouts", nearest))
     for name, nearest in _SPIEL_GAMES.items():
         subject = f"OpenSpiel {name}: from Python with observation"
-        tasks.append(_task(subject, _spiel_steps(name), "position, ids", nearest))
+        tasks.append(_task(subject, _spiel_steps(name), "position, observed", nearest))
     return tasks
 
 

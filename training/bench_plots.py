@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 _INK, _FAINT, _GRID = "#2a241e", "#6b5d4d", "#e0d5c1"
 _COLOURS = ("#0b62a8", "#bf5b2c", "#3d8b57", "#8a5aa3", "#a08000", "#444444")
@@ -31,14 +31,14 @@ _STYLE = {
 }
 _SIZE = (7.6, 4.4)
 _ROW_HEIGHT = 0.3
-_KINDS = ("playouts", "batch", "batch, 2 cores", "batch, all cores", "position, ids", "env")
+_KINDS = ("playouts", "batch", "batch, 2 cores", "batch, all cores", "position, observed", "env")
 _KIND_WORDS = {
     "playouts": "playouts, one core",
     "batch": "batch with observations, one core",
     "batch, 2 cores": "batch with observations, 2 cores",
     "batch, all cores": "batch with observations, all cores",
-    "position, ids": "one game from Python",
-    "env": "PettingZoo env()",
+    "position, observed": "one game from Python with observation, one core",
+    "env": "PettingZoo env() with observation, one core",
 }
 
 Points = Sequence[Mapping[str, Any]]
@@ -55,7 +55,7 @@ class _Curves(NamedTuple):
 
 _CURVES = {
     "batch": _Curves("batch", "Speed against batch size, one core", "games in the batch", "moves per second"),
-    "board": _Curves("board, playouts", "Speed against board size, one core", "squares a side", "moves per second"),
+    "board": _Curves("board, playouts", "Speed against board size, one core", "board", "moves per second"),
     "threads": _Curves("threads", "Speed-up by threads", "threads", "times the speed of one thread"),
     "memory": _Curves("memory", "Memory against batch size", "games in the batch", "bytes allocated"),
 }
@@ -111,42 +111,60 @@ def _lines(points: Points, curve: str) -> dict[str, list[Mapping[str, Any]]]:
     return dict(sorted(lines.items()))
 
 
-def _plot(axes: Axes, line: Points, index: int, **style: Any) -> None:
+def _colours(points: Points) -> dict[str, str]:
+    """A game has the same colour in every picture."""
+    games = sorted({point["game"] for point in points})
+    return {game: _COLOURS[index % len(_COLOURS)] for index, game in enumerate(games)}
+
+
+def _plot(axes: Axes, line: Points, colour: str, style: Any = "-") -> None:
     x = [point["x"] for point in line]
-    options = {"color": _COLOURS[index % len(_COLOURS)], "marker": "o", "markersize": 4.5, "linewidth": 2, **style}
-    axes.plot(x, [point["value"] for point in line], **options)
+    axes.plot(x, [p["value"] for p in line], color=colour, linestyle=style, marker="o", markersize=4.5, linewidth=2)
     axes.fill_between(
-        x, [p["lowest"] for p in line], [p["highest"] for p in line], color=options["color"], alpha=0.12, linewidth=0
+        x, [p["lowest"] for p in line], [p["highest"] for p in line], color=colour, alpha=0.12, linewidth=0
     )
 
 
-def _label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+def _name_ends(axes: Axes, ends: Sequence[tuple[Mapping[str, Any], str, str]]) -> None:
     """Name lines where they end, pushed apart where they end close together.
 
     Args:
         axes: with its final limits and scales.
-        ends: (x, y, name, colour).
+        ends: (last point, name, colour) of each line.
     """
-    to_pixels, height = axes.transData, axes.figure.bbox.height
-    gap, last = height * 0.045, float("-inf")
-    for x, y, name, colour in sorted(ends, key=lambda end: end[1]):
-        at = to_pixels.transform((x, y))
-        shifted = max(at[1], last + gap)
-        last = shifted
-        points = 72 / axes.figure.dpi
+    picture = axes.get_figure()
+    assert picture is not None
+    places = sorted(
+        ((axes.transData.transform((p["x"], p["value"]))[1], p, *rest) for p, *rest in ends), key=lambda e: e[0]
+    )
+    heights = _apart([place[0] for place in places], gap=picture.bbox.height * 0.045)
+    for (true, point, name, colour), height in zip(places, heights, strict=True):
         axes.annotate(
-            name, (x, y), xytext=(9, (shifted - at[1]) * points), textcoords="offset points",
-            color=colour, va="center", fontsize=10.5, annotation_clip=False,
+            name, (point["x"], point["value"]), xytext=(9, (height - true) * 72 / picture.dpi),
+            textcoords="offset points", color=colour, va="center", annotation_clip=False,
         )  # fmt: skip
 
 
-def _finish(axes: Axes, lines: Mapping[str, Points], words: Callable[[str], str] = str) -> None:
-    """Room at the right, and a name at the end of every line."""
-    ends = [
-        (line[-1]["x"], line[-1]["value"], words(game), _COLOURS[index % len(_COLOURS)])
-        for index, (game, line) in enumerate(lines.items())
-    ]
-    _label_ends(axes, ends)
+def _apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Ascending heights moved as little as it takes to be ``gap`` apart: those too close spread about their mean."""
+    # (sum of the heights as if each stood at the group's lowest place, members)
+    groups: list[tuple[float, int]] = []
+    for height in heights:
+        total, members = height, 1
+        while groups and total / members < groups[-1][0] / groups[-1][1] + gap * groups[-1][1]:
+            before, count = groups.pop()
+            total, members = before + total - gap * count * members, members + count
+        groups.append((total, members))
+    return [total / members + gap * place for total, members in groups for place in range(members)]
+
+
+def _log_ticks(axes: Axes) -> None:
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    # Few powers of ten in sight need the steps between them.
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
+    axes.yaxis.set_major_formatter(FuncFormatter(_short))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _short(value: float, _position: object = None) -> str:
@@ -165,31 +183,31 @@ def _bytes(value: float, _position: object = None) -> str:
     return f"{value:g} B"
 
 
-def _by_batch(points: Points, name: str) -> tuple[Picture, Axes, dict[str, list[Mapping[str, Any]]]] | None:
+def _by_batch(points: Points, name: str) -> tuple[Picture, Axes, Callable[[], None]] | None:
+    """Lines over the batch size, and what names them once the scales are final."""
     words = _CURVES[name]
     lines = _lines(points, words.curve)
     if not lines:
         return None
     picture, axes = _blank(words)
-    for index, line in enumerate(lines.values()):
-        _plot(axes, line, index)
+    colours = _colours(points)
+    for game, line in lines.items():
+        _plot(axes, line, colours[game])
     batches = sorted({point["x"] for line in lines.values() for point in line})
     axes.set_xscale("log", base=2)
     axes.set_xticks(batches, [f"{batch:,}" for batch in batches])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(batches[0] * 0.8, batches[-1] * 1.2)
-    return picture, axes, lines
+    return picture, axes, lambda: _name_ends(axes, [(line[-1], game, colours[game]) for game, line in lines.items()])
 
 
 def _batch(points: Points) -> Picture | None:
     made = _by_batch(points, "batch")
     if made is None:
         return None
-    picture, axes, lines = made
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(_short))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    _finish(axes, lines)
+    picture, axes, name_lines = made
+    _log_ticks(axes)
+    name_lines()
     return picture
 
 
@@ -197,61 +215,55 @@ def _memory(points: Points) -> Picture | None:
     made = _by_batch(points, "memory")
     if made is None:
         return None
-    picture, axes, lines = made
+    picture, axes, name_lines = made
     axes.set_yscale("log", base=2)
-    lowest = min(point["value"] for line in lines.values() for point in line)
-    highest = max(point["value"] for line in lines.values() for point in line)
-    ticks = [2.0**power for power in range(0, 60, 4) if lowest / 16 < 2.0**power < highest * 2]
-    axes.set_yticks(ticks)
+    low, high = axes.get_ylim()
+    axes.set_yticks([2.0**power for power in range(0, 60, 4) if low < 2.0**power < high])
     axes.yaxis.set_major_formatter(FuncFormatter(_bytes))
     axes.yaxis.set_minor_locator(NullLocator())
-    _finish(axes, lines)
+    name_lines()
     return picture
 
 
 def _threads(points: Points) -> Picture | None:
-    words = _CURVES["threads"]
     lines = {
         game: [{**p, **{key: p[key] / line[0]["value"] for key in ("value", "lowest", "highest")}} for p in line]
-        for game, line in _lines(points, words.curve).items()
-        if line[0]["x"] == 1
+        for game, line in _lines(points, "threads").items()
     }
     counts = sorted({point["x"] for line in lines.values() for point in line})
     if len(counts) < 2:
         return None
-    picture, axes = _blank(words)
+    picture, axes = _blank(_CURVES["threads"])
+    colours = _colours(points)
     axes.plot(counts, counts, color=_FAINT, linewidth=1.2, linestyle=(0, (4, 3)))
-    for index, line in enumerate(lines.values()):
-        _plot(axes, line, index)
+    for game, line in lines.items():
+        _plot(axes, line, colours[game])
     axes.set_xticks(counts)
-    axes.set_xlim(counts[0] - 0.02 * counts[-1], counts[-1] * 1.01)
     axes.set_ylim(0, counts[-1] * 1.08)
-    axes.annotate("as many times as threads", (counts[-1], counts[-1]), xytext=(-8, 0), textcoords="offset points",
+    axes.annotate("ideal", (counts[-1], counts[-1]), xytext=(-8, 4), textcoords="offset points",
                   ha="right", va="bottom", color=_FAINT)  # fmt: skip
-    _finish(axes, lines)
+    _name_ends(axes, [(line[-1], game, colours[game]) for game, line in lines.items()])
     return picture
 
 
 def _board(points: Points) -> Picture | None:
-    words = _CURVES["board"]
-    inner, outer = _lines(points, "board, playouts"), _lines(points, "board, steps")
-    if not inner:
+    kinds = {
+        "playouts": (_lines(points, "board, playouts"), "-"),
+        "steps": (_lines(points, "board, steps"), (0, (4, 2))),
+    }
+    if not any(lines for lines, _ in kinds.values()):
         return None
-    picture, axes = _blank(words)
+    picture, axes = _blank(_CURVES["board"])
+    colours = _colours(points)
     ends = []
-    for index, game in enumerate(inner):
-        colour = _COLOURS[index % len(_COLOURS)]
-        for lines, name, style in ((inner, "playouts", "-"), (outer, "steps", (0, (4, 2)))):
-            _plot(axes, lines[game], index, linestyle=style)
-            last = lines[game][-1]
-            ends.append((last["x"], last["value"], f"{game}, {name}", colour))
-    sizes = sorted({point["x"] for line in inner.values() for point in line})
+    for kind, (lines, style) in kinds.items():
+        for game, line in lines.items():
+            _plot(axes, line, colours[game], style)
+            ends.append((line[-1], f"{game}, {kind}", colours[game]))
+    sizes = sorted({point["x"] for point in points if point["curve"].startswith("board")})
     axes.set_xticks(sizes, [f"{size} × {size}" for size in sizes])
-    axes.set_xlabel("board")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(_short))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    _label_ends(axes, ends)
+    _log_ticks(axes)
+    _name_ends(axes, ends)
     return picture
 
 
@@ -269,7 +281,7 @@ def _peers(figures: Points) -> Picture | None:
     axes.set_title("Random moves per second beside other libraries", pad=12)
     at, ticks = 0, []
     for kind, bars in groups:
-        axes.text(0, at, _KIND_WORDS[kind], transform=axes.get_yaxis_transform(), weight="bold", va="center")
+        axes.text(0.006, at, _KIND_WORDS[kind], transform=axes.get_yaxis_transform(), weight="bold", va="center")
         at += 1
         for name, value, is_ours in sorted(bars, key=lambda bar: -bar[1]):
             axes.barh(at, value, height=0.72, color=_OURS if is_ours else _THEIRS)
@@ -291,15 +303,13 @@ def _peers(figures: Points) -> Picture | None:
 
 def _bars(figures: Points, kind: str) -> list[tuple[str, float, bool]]:
     """(name, moves a second, is ours) of one kind of work."""
-    ours = [(f["subject"], f["value"], True) for f in figures if f["topic"] == kind and "," not in f["subject"]
-            and not f["subject"].startswith(("PettingZoo", "python-chess"))]  # fmt: skip
-    theirs = [
-        (f["subject"].partition(":")[0], f["value"], False)
-        for f in figures
-        if f["topic"] == "peers" and (f["baseline"] or "").partition(": ")[0] == kind
-    ]
-    beside = {"env": "PettingZoo connect_four_v3", "position, ids": "python-chess"}.get(kind)
-    topics = {"env": "env", "position, ids": "position"}
-    theirs += [(f["subject"], f["value"], False) for f in figures
-               if beside and f["subject"] == beside and f["topic"] == topics[kind]]  # fmt: skip
-    return ours + theirs
+    # A baseline of the topic itself is another library's (or the C program), and stands under its own name.
+    baselines = {figure["baseline"] for figure in figures if figure["topic"] == kind}
+    bars = []
+    for figure in figures:
+        name, value = figure["subject"], figure["value"]
+        if figure["topic"] == kind:
+            bars.append((name, value, f"{kind}: {name}" not in baselines))
+        elif figure["topic"] == "peers" and (figure["baseline"] or "").partition(": ")[0] == kind:
+            bars.append((name.partition(":")[0], value, False))
+    return bars

@@ -57,15 +57,17 @@ def bench_all(
         tempfile.TemporaryDirectory(prefix="tradgames-") as folder,
         Progress(console=console, disable=not visible, transient=True) as bar,
     ):
+        preparing = bar.add_task("preparing", total=None)
         programs, notes = yardstick.build(games, pathlib.Path(folder))
         tasks = own_tasks(games, programs)
         others, missing = peer_tasks() if compare else ([], [])
+        bar.remove_task(preparing)
         figures = measure([*tasks, *others], seconds=seconds, repetitions=repetitions, bar=bar)
         points = measure_growth(games, seconds=seconds / 2, repetitions=min(3, repetitions), bar=bar) if grow else []
     figures[len(tasks) : len(tasks)] = sizes(games)
     packages = sorted({*missing_baselines(), *missing})
     if packages:
-        notes.append(f"Not compared, since not installed: {', '.join(packages)}.")
+        notes.append(f"Not compared, since not installed: {', '.join(packages)} (pip install -e '.[bench]' has most).")
     if busy is not None:
         notes.append(f"Beware: {busy}.")
     return {

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tradgames_env as tg
+from tradgames_env.encoding import Encoder
+from tradgames_env.rules.ruleset import load_ruleset
 from training.bench import Figure, Task, clocked
 from training.yardstick import Yardstick
 
@@ -28,15 +30,18 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+_STEP = "batch step with observation, mask and restart, action drawn from the mask"
+
 TOPICS: dict[str, Topic] = {
     "playouts": Topic("random playouts inside the compiled loop, one core", "moves/s"),
-    "batch": Topic("batch step with observation, mask and restart, action drawn from the mask, one core", "moves/s"),
-    "batch, 2 cores": Topic("the same, 2 cores", "moves/s"),
-    "batch, all cores": Topic("the same, all cores", "moves/s"),
-    "raw_env": Topic("raw_env: last() and step(), action drawn from the mask", "moves/s"),
-    "env": Topic("env(), with PettingZoo's wrappers: the same", "moves/s"),
-    "position": Topic("push and the list of legal moves, random moves in notation", "moves/s"),
-    "position, ids": Topic("push_legal and the list of legal actions, random action ids", "moves/s"),
+    "batch": Topic(f"{_STEP}, one core", "moves/s"),
+    "batch, 2 cores": Topic(f"{_STEP}, 2 cores", "moves/s"),
+    "batch, all cores": Topic(f"{_STEP}, all cores", "moves/s"),
+    "raw_env": Topic("PettingZoo's interface, raw_env: last and step, action drawn from the mask", "moves/s"),
+    "env": Topic("PettingZoo's interface, env with its wrappers: last and step, action drawn from the mask", "moves/s"),
+    "position": Topic("one position, moves in notation: push and legal_moves", "moves/s"),
+    "position, ids": Topic("one position, action ids: push_legal and legal_actions", "moves/s"),
+    "position, observed": Topic("one position, action ids and observations: the same with Encoder.observe", "moves/s"),
     "bytes": Topic("state and history of one game in the batch", "bytes"),
     "peers": Topic("other libraries by their usual fast path", "moves/s"),
 }
@@ -154,8 +159,9 @@ def _position_tasks(games: Sequence[str]) -> list[Task]:
     chess = _module("chess")
     baseline = None if chess is None else Task("position", CHESS, clocked(_chess_pushes(chess.Board)))
     tasks = [] if baseline is None else [baseline]
-    for topic, run in (("position", _pushes), ("position, ids", _id_pushes)):
-        tasks += [Task(topic, game, clocked(run(game)), None if baseline is None else baseline.name) for game in games]
+    for topic, run in (("position", _pushes), ("position, ids", _id_pushes), ("position, observed", _observed_pushes)):
+        compared = None if baseline is None or topic == "position, observed" else baseline.name
+        tasks += [Task(topic, game, clocked(run(game)), compared) for game in games]
     return tasks
 
 
@@ -175,7 +181,12 @@ def _pushes(game: str) -> Callable[[int], int]:
     return run
 
 
-def _id_pushes(game: str) -> Callable[[int], int]:
+def _observed_pushes(game: str) -> Callable[[int], int]:
+    encoder = Encoder(load_ruleset(game))
+    return _id_pushes(game, encoder.observe)
+
+
+def _id_pushes(game: str, look: Callable[[tg.Position], Any] | None = None) -> Callable[[int], int]:
     draw = random.Random(0).random
     position = tg.Position(game, seed=0)
 
@@ -185,6 +196,8 @@ def _id_pushes(game: str) -> Callable[[int], int]:
             if not actions:
                 position.restart()
                 actions = position.legal_actions()
+            if look is not None:
+                look(position)
             position.push_legal(actions[int(draw() * len(actions))])
         return amount
 
