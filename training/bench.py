@@ -175,7 +175,7 @@ def print_result(result: Mapping[str, Any], console: Console) -> None:
             table.add_row(f"  {figure['subject']}", *_cells(figure, about["unit"]))
     console.print(table)
     for note in result["notes"]:
-        console.print(note, markup=False)
+        console.print(note, markup=False, highlight=False)
 
 
 def _cells(figure: Mapping[str, Any], unit: str) -> tuple[str, str, str]:

@@ -239,7 +239,7 @@ def _threads(points: Points) -> Picture | None:
     for game, line in lines.items():
         _plot(axes, line, colours[game])
     axes.set_xticks(counts)
-    axes.set_ylim(0, counts[-1] * 1.08)
+    axes.set_ylim(0, 1.08 * max(counts[-1], *(point["value"] for line in lines.values() for point in line)))
     axes.annotate("ideal", (counts[-1], counts[-1]), xytext=(-8, 4), textcoords="offset points",
                   ha="right", va="bottom", color=_FAINT)  # fmt: skip
     _name_ends(axes, [(line[-1], game, colours[game]) for game, line in lines.items()])

@@ -80,6 +80,8 @@ def build(games: Sequence[str], folder: pathlib.Path) -> tuple[list[Yardstick], 
     Returns:
         The programs, and a line for each that could not be built.
     """
+    if not SOURCES.is_dir():
+        return [], [f"No C yardsticks: {SOURCES} is not there; they come with the source tree."]
     built, complaints = [], []
     for source in (SOURCES / f"{game}.c" for game in games):
         if not source.exists():

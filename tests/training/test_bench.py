@@ -174,6 +174,14 @@ def test_a_program_that_does_not_compile_is_a_line(tmp_path: pathlib.Path, monke
     assert "nothing" in complaint
 
 
+def test_an_installation_without_the_sources_is_a_line(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yardstick, "SOURCES", tmp_path / "none")
+    assert yardstick.build(["petteia"], tmp_path) == (
+        [],
+        [f"No C yardsticks: {tmp_path / 'none'} is not there; they come with the source tree."],
+    )
+
+
 # -- growth and pictures -------------------------------------------------------------------------------------------
 
 
@@ -200,6 +208,18 @@ def test_growth_has_every_curve_and_pictures(tmp_path: pathlib.Path, monkeypatch
         "bench_memory.svg",
     ]
     assert all(path.read_text().rstrip().endswith("</svg>") for path in files)
+
+
+def test_pictures_of_odd_figures_are_drawn(tmp_path: pathlib.Path) -> None:
+    speeds = {"a": (1, 90), "b": (1, 89), "c": (50, 1)}
+    odd = [
+        bench_growth.Point("threads", game, x, value, value / 2, value * 2)
+        for game, values in speeds.items()
+        for x, value in enumerate(values, 1)
+    ]
+    single = [bench_growth.Point(curve, "a", 1, 5, 5, 5) for curve in ("batch", "memory", "board, steps")]
+    files = bench_plots.draw({"figures": [], "growth": [vars(point) for point in [*odd, *single]]}, tmp_path)
+    assert len(files) == 4
 
 
 def test_boards_that_a_game_refuses_are_left_out() -> None:
