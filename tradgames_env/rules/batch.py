@@ -9,9 +9,10 @@ Letters: N games, S state size, H history size, A actions, K kinds of throw, M o
 from collections.abc import Sequence
 
 import numpy as np
-from numba import boolean, float32, float64, int8, int16, int32, int64, njit, types, uint64
+from numba import boolean, float32, float64, int8, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -67,7 +68,7 @@ def odds_table(kinds: Sequence[ChanceKind]) -> NDArray[np.float64]:
     return table
 
 
-@njit(uint64(_RNG), cache=True, nogil=True)
+@kernel(uint64(_RNG))
 def next_random(rng):  # type: ignore[no-untyped-def]
     """Next 64 random bits of the one-word generator ``rng`` (1,): splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
     rng[0] = rng[0] + _GOLDEN
@@ -77,19 +78,19 @@ def next_random(rng):  # type: ignore[no-untyped-def]
     return word ^ (word >> _31)
 
 
-@njit(int64(_RNG, int64), cache=True, nogil=True)
+@kernel(int64(_RNG, int64))
 def random_below(rng, bound):  # type: ignore[no-untyped-def]
     """A uniform integer in [0, bound), 0 < bound < 2**32, by multiplication of the upper half word."""
     return np.int64(((next_random(rng) >> _32) * np.uint64(bound)) >> _32)
 
 
-@njit(float64(_RNG), cache=True, nogil=True)
+@kernel(float64(_RNG))
 def random_unit(rng):  # type: ignore[no-untyped-def]
     """A uniform float64 in [0, 1) of 53 bits."""
     return np.float64(next_random(rng) >> _11) * 1.1102230246251565e-16
 
 
-@njit(int64(_ODDS, int64, _RNG), cache=True, nogil=True)
+@kernel(int64(_ODDS, int64, _RNG))
 def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     """Index of a random outcome of throw ``kind`` (1-based, as in ``state[CHANCE]``)."""
     unit = random_unit(rng)
@@ -99,14 +100,14 @@ def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     return index
 
 
-@njit(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), cache=True, nogil=True)
+@kernel(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG))
 def resolve_chance(apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Throw until a seat has to decide or the game is over."""
     while state[CHANCE] != 0:
         apply_chance(params, state, history, draw_outcome(odds, state[CHANCE], rng))
 
 
-@njit(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), cache=True, nogil=True)
+@kernel(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG))
 def start_game(initial, apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Start a game in which a seat decides.
 
@@ -119,7 +120,7 @@ def start_game(initial, apply_chance, params, odds, state, history, rng):  # typ
             return
 
 
-@njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, int32[::1], int8[::1]), cache=True, nogil=True)
+@kernel(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, int32[::1], int8[::1]))
 def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignore[no-untyped-def]
     """Write the (A,) mask of the position, all zero when the game is over; return the number of ones.
 
@@ -134,14 +135,12 @@ def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignor
     return count
 
 
-@njit(
+@kernel(
     int64(
         _INITIAL, _LEGAL, _APPLY, _APPLY_CHANCE, _PARAMS, _ODDS, _STATES, _HISTORIES, uint64[:, ::1],
         int64[::1], boolean, int64, int64,
         int8[:, ::1], int8[::1], int8[::1], float32[:, ::1], boolean[::1], boolean[::1], int16[:, ::1],
     ),
-    cache=True,
-    nogil=True,
 )  # fmt: skip
 def step_range(  # type: ignore[no-untyped-def]
     initial, legal, apply, apply_chance, params, odds, states, histories, rngs,
@@ -186,7 +185,7 @@ def step_range(  # type: ignore[no-untyped-def]
     return finished
 
 
-@njit(types.void(int8[:, ::1], uint64[:, ::1], int64, int64, int64[::1]), cache=True, nogil=True)
+@kernel(types.void(int8[:, ::1], uint64[:, ::1], int64, int64, int64[::1]))
 def sample_range(masks, rngs, begin, end, out_actions):  # type: ignore[no-untyped-def]
     """Write a uniform random legal action of each game; SKIP where the mask is empty."""
     for i in range(begin, end):
@@ -205,13 +204,11 @@ def sample_range(masks, rngs, begin, end, out_actions):  # type: ignore[no-untyp
         out_actions[i] = action
 
 
-@njit(
+@kernel(
     int64(
         _INITIAL, _LEGAL, _APPLY, _APPLY_CHANCE, _PARAMS, _ODDS, _STATES, _HISTORIES, uint64[:, ::1],
         int64, int64, int64, int64,
     ),
-    cache=True,
-    nogil=True,
 )  # fmt: skip
 def random_range(  # type: ignore[no-untyped-def]
     initial, legal, apply, apply_chance, params, odds, states, histories, rngs, num_actions, moves, begin, end
@@ -231,12 +228,10 @@ def random_range(  # type: ignore[no-untyped-def]
     return finished
 
 
-@njit(
+@kernel(
     int64(
         _LEGAL, _APPLY, _APPLY_CHANCE, _PARAMS, int64[:, ::1], _STATES, _HISTORIES, int32[:, ::1], int64, int64, int64
     ),
-    cache=True,
-    nogil=True,
 )  # fmt: skip
 def count_leaves(  # type: ignore[no-untyped-def]
     legal, apply, apply_chance, params, kinds, states, histories, actions, level, depth, thrown

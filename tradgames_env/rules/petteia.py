@@ -54,9 +54,10 @@ import functools
 import re
 
 import numpy as np
-from numba import boolean, int16, int32, int64, njit, types, uint64
+from numba import boolean, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -368,13 +369,13 @@ _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
 _31 = np.uint64(31)
 
 
-@njit(uint64(_PARAMS, int64), cache=True, nogil=True)
+@kernel(uint64(_PARAMS, int64))
 def _key(params, index):  # type: ignore[no-untyped-def]
     """The 62-bit key whose halves lie at ``params[index]``."""
     return (np.uint64(params[np.uint64(index)]) << _31) | np.uint64(params[np.uint64(index + 1)])
 
 
-@njit(uint64(_PARAMS, _STATE), cache=True, nogil=True)
+@kernel(uint64(_PARAMS, _STATE))
 def _position_hash(params, state):  # type: ignore[no-untyped-def]
     """Hash of pieces, leaders and side to move (P11): the keys of all that is there, combined by xor."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -394,7 +395,7 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@kernel(INITIAL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Begin the repetition history at this position, as its first occurrence (P11)."""
     state[REPEATS] = 0
@@ -406,7 +407,7 @@ def start_history(params, state, history):  # type: ignore[no-untyped-def]
         state[NEXT] = 1
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@kernel(INITIAL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start position (P1, P2, P19)."""
     start = params[START]
@@ -415,7 +416,7 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(int64(int32[::1], int64, int64, int64, int64), cache=True, nogil=True)
+@kernel(int64(int32[::1], int64, int64, int64, int64))
 def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
 
@@ -429,7 +430,7 @@ def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-
     return count + number
 
 
-@njit(int64(int64, int64, int64, int64), cache=True, nogil=True)
+@kernel(int64(int64, int64, int64, int64))
 def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     """Cut moves of a line to at most ``die`` squares (P16): first plane and number, packed as 16 * first + number."""
     last = min(first + (entry & 15), square + die)
@@ -437,7 +438,7 @@ def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     return 16 * first + last - first
 
 
-@njit(int64(_PARAMS, _STATE, int32[::1]), cache=True, nogil=True)
+@kernel(int64(_PARAMS, _STATE, int32[::1]))
 def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     """List the rook moves (P3) of the mover, no longer than the die allows (P16); return their number."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -470,7 +471,7 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(int64(int64, int64, int64), cache=True, nogil=True)
+@kernel(int64(int64, int64, int64))
 def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     """Corner captures (P18) at the low and the high end of an edge line, for a piece arriving on ``square`` of it.
 
@@ -481,7 +482,7 @@ def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     return low | high << 1
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64, int64), cache=True, nogil=True)
+@kernel(int64(_PARAMS, _STATE, int64, int64, int64))
 def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-def]
     """In which directions a piece of ``mover`` arriving here captures its neighbour (P4, P5, P18).
 
@@ -512,7 +513,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     return bits
 
 
-@njit(LEGAL, cache=True, nogil=True)
+@kernel(LEGAL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions (P3, P15, P16)."""
     count = _list_moves(params, state, out_actions)
@@ -530,7 +531,7 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return captures if captures > 0 else count
 
 
-@njit(uint64(_PARAMS, _STATE, int64, int64, int64, int64), cache=True, nogil=True)
+@kernel(uint64(_PARAMS, _STATE, int64, int64, int64, int64))
 def _remove_captured(params, state, mover, rank, file, captured):  # type: ignore[no-untyped-def]
     """Take the neighbours named by the bits ``captured`` off the board; return their keys, combined."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -553,7 +554,7 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
     return keys
 
 
-@njit(types.void(_STATE, _HISTORY, uint64, boolean), cache=True, nogil=True)
+@kernel(types.void(_STATE, _HISTORY, uint64, boolean))
 def _record_position(state, history, change, is_capture):  # type: ignore[no-untyped-def]
     """Append the hash of the position reached, ``change`` away from the last one, and count its repetitions (P11)."""
     size = history.shape[0]
@@ -574,7 +575,7 @@ def _record_position(state, history, change, is_capture):  # type: ignore[no-unt
     state[FILLED] = min(filled + 1, size)
 
 
-@njit(boolean(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@kernel(boolean(_PARAMS, _STATE, int64))
 def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     """Whether a piece of ``colour`` stands next to an empty square, whatever the die shows (P10, P16)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -587,7 +588,7 @@ def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE, int64, int64))
 def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
     """End the game and pay what the option ``reward`` says (P17)."""
     state[OUTCOME] = outcome
@@ -597,7 +598,7 @@ def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
         state[PAYOFF] = state[COINS]
 
 
-@njit(types.void(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE, int64))
 def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
     """End by P11 or P12: a draw, unless more captures win (P14)."""
     if params[MOST_CAPTURES_WIN] == 0 or state[MARGIN] == 0:
@@ -606,7 +607,7 @@ def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
         _finish(params, state, NATURAL_WINS if state[MARGIN] > 0 else BLACK_WINS, BY_STALLING)
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE))
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if the side to move finds it decided, in the order of P13; else ask for the die (P16)."""
     state[CHANCE] = 0
@@ -628,7 +629,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         state[CHANCE] = params[DIE_KIND]
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE))
 def _end_turn(params, state):  # type: ignore[no-untyped-def]
     """Pass the turn, end the game if it is decided, else ask for the die (P16)."""
     state[MOVER] = 1 - state[MOVER]
@@ -638,7 +639,7 @@ def _end_turn(params, state):  # type: ignore[no-untyped-def]
     _judge(params, state)
 
 
-@njit(APPLY, cache=True, nogil=True)
+@kernel(APPLY)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """Play a move with its captures (P3 to P8), then pass the turn or ask for the stake throws (P17)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -674,7 +675,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@kernel(APPLY_CHANCE)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """Take in who starts (P2), the die of this turn (P16) or the coins of one captured piece (P17)."""
     kind = state[CHANCE]
@@ -693,7 +694,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
             _end_turn(params, state)
 
 
-@njit(VIEW, cache=True, nogil=True)
+@kernel(VIEW)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Show the position to ``seat``, whose frame black sees turned by 180 degrees."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -722,7 +723,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         out_scalars[TURN_COUNT] = state[TURNS]
 
 
-@njit(int64(_PARAMS, _STATE, int64), cache=True, nogil=True)
+@kernel(int64(_PARAMS, _STATE, int64))
 def _count_moves(params, state, colour):  # type: ignore[no-untyped-def]
     """Number of rook moves (P3) of a colour."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -740,7 +741,7 @@ def _count_moves(params, state, colour):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@kernel(HEURISTIC)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Lead in captures as a share of the target, with a tenth of the weight on freedom of movement."""
     material = min(max(state[MARGIN] / params[TARGET], -1.0), 1.0)

@@ -39,8 +39,9 @@ import dataclasses
 import re
 
 import numpy as np
-from numba import int16, int32, int64, njit, types
+from numba import int16, int32, int64, types
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -173,7 +174,7 @@ def _chance(options: PulucOptions) -> tuple[ChanceKind, ...]:
 _PARAMS, _STATE = int32[::1], int16[::1]
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@kernel(int64(int64))
 def _count_ones(bits):  # type: ignore[no-untyped-def]
     """Number of ones among the lowest 16 bits, all others being zero."""
     bits = bits - ((bits >> 1) & 0x5555)
@@ -182,7 +183,7 @@ def _count_ones(bits):  # type: ignore[no-untyped-def]
     return (bits + (bits >> 8)) & 0x1F
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@kernel(int64(int64))
 def _leading_one(stack):  # type: ignore[no-untyped-def]
     """The leading one of a stack as a power of two: 2 ** height."""
     stack |= stack >> 1
@@ -192,7 +193,7 @@ def _leading_one(stack):  # type: ignore[no-untyped-def]
     return stack - (stack >> 1)
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@kernel(INITIAL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """All counters in their houses (B1); the first player's throw is due, or before it the choice who that is (B11)."""
     state[:] = 0
@@ -207,14 +208,14 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     state[SEAT] = params[FIRST]
 
 
-@njit(int64(_STATE, int64), cache=True, nogil=True)
+@kernel(int64(_STATE, int64))
 def _units(state, colour):  # type: ignore[no-untyped-def]
     """Bit s is set where ``colour`` owns a unit on its own step s; bit 0 is never set."""
     cell = np.uint32(UNITS + 2 * colour)
     return np.int64(state[cell]) | (np.int64(state[cell + 1]) << 15)
 
 
-@njit(types.void(_STATE, int64, int64), cache=True, nogil=True)
+@kernel(types.void(_STATE, int64, int64))
 def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     """Store what ``_units`` reads."""
     cell = np.uint32(UNITS + 2 * colour)
@@ -222,7 +223,7 @@ def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     state[cell + 1] = units >> 15
 
 
-@njit(LEGAL, cache=True, nogil=True)
+@kernel(LEGAL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """B3, B5 and B9: own steps that hold a unit or, step 0, a counter to enter; then ``pass`` where it is legal."""
     mover, shown = np.int64(state[MOVER]), np.int64(state[SHOWN])
@@ -246,7 +247,7 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(types.void(_STATE, int64, int64), cache=True, nogil=True)
+@kernel(types.void(_STATE, int64, int64))
 def _dissolve(state, mover, stack):  # type: ignore[no-untyped-def]
     """B7: the mover's unit is home; own counters return to the house, the others are gone for good."""
     leading = _leading_one(stack)
@@ -257,7 +258,7 @@ def _dissolve(state, mover, stack):  # type: ignore[no-untyped-def]
     state[MARGIN] = state[REMOVED] - state[REMOVED + 1]
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE, int64, int64))
 def _move(params, state, mover, step):  # type: ignore[no-untyped-def]
     """B3: enter a counter (step 0) or advance the unit on ``step`` by the throw in hand; B6 and B7 follow from it."""
     last = np.int64(params[LENGTH]) - 1
@@ -284,7 +285,7 @@ def _move(params, state, mover, step):  # type: ignore[no-untyped-def]
     _set_units(state, 1 - mover, _units(state, 1 - mover) & ~(np.int64(1) << (last - target)))
 
 
-@njit(APPLY, cache=True, nogil=True)
+@kernel(APPLY)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """One turn, then the other side's throw is due unless the game is over (B10, B12)."""
     mover = np.int64(state[MOVER])
@@ -305,7 +306,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
         state[CHANCE] = THROW
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@kernel(APPLY_CHANCE)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """The mover's sticks show ``index + 1`` (B2), or colour ``index`` begins and throws next (B11)."""
     if state[CHANCE] == THROW:
@@ -317,7 +318,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
         state[CHANCE] = THROW
 
 
-@njit(VIEW, cache=True, nogil=True)
+@kernel(VIEW)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Stacks by owner and by counters of each side; houses are the reserves, removed counters the captures.
 
@@ -347,7 +348,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     out_scalars[TURN_COUNT] = state[TURNS] if params[MAX_TURNS] > 0 else 0
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@kernel(HEURISTIC)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Enemies removed count 1, prisoners the more the nearer they are to removal, own units a little for progress."""
     last = np.int64(params[LENGTH]) - 1
@@ -367,7 +368,7 @@ def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     return standing / (params[PIECES] + 1.0)
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@kernel(INITIAL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Nothing to do: Puluc has no repetition rule."""
 

@@ -79,8 +79,9 @@ import functools
 import re
 
 import numpy as np
-from numba import int16, int32, int64, njit, types
+from numba import int16, int32, int64, types
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -397,25 +398,25 @@ def _params(options: YutNoriOptions) -> Params:
 _PARAMS, _STATE = int32[::1], int16[::1]
 
 
-@njit(int64(int64), cache=True, nogil=True)
+@kernel(int64(int64))
 def _lowest(bits: int) -> int:
     """Index of the lowest of 32 bits, scrambled: the place of its entry in BIT_INDEX, UNIT_CODE and FORK_CODE."""
     return (((bits & -bits) * DE_BRUIJN) & WORD) >> DE_BRUIJN_SHIFT
 
 
-@njit(int64(_STATE, int64), cache=True, nogil=True)
+@kernel(int64(_STATE, int64))
 def _units(state: State, colour: int) -> int:
     """Bits of the stations where a colour has a unit."""
     return int(state[UNITS + 2 * colour]) | (int(state[UNITS + 1 + 2 * colour]) << LOW_BITS)
 
 
-@njit(types.void(_STATE, int64, int64), cache=True, nogil=True)
+@kernel(types.void(_STATE, int64, int64))
 def _set_units(state: State, colour: int, units: int) -> None:
     state[UNITS + 2 * colour] = units & LOW_MASK
     state[UNITS + 1 + 2 * colour] = units >> LOW_BITS
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE))
 def _pass_on(params: Params, state: State) -> None:
     """The turn goes to the other side, whose partners alternate (N11); no value stays in hand."""
     seat = int(state[OTHER_SEAT])
@@ -429,7 +430,7 @@ def _pass_on(params: Params, state: State) -> None:
             state[HAND + value] = 0
 
 
-@njit(types.void(_PARAMS, _STATE), cache=True, nogil=True)
+@kernel(types.void(_PARAMS, _STATE))
 def _end_turn(params: Params, state: State) -> None:
     """The next turn begins with a throw, unless there have been enough (N15)."""
     _pass_on(params, state)
@@ -440,7 +441,7 @@ def _end_turn(params: Params, state: State) -> None:
         state[REASON] = REASON_MAX_TURNS
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64), cache=True, nogil=True)
+@kernel(int64(_PARAMS, _STATE, int64, int64))
 def _move(params: Params, state: State, code: int, value: int) -> int:
     """Move the mover's unit (or a waiting piece) by a value; return how many enemies it captured (N4 to N8)."""
     mover = int(state[MOVER])
@@ -474,7 +475,7 @@ def _move(params: Params, state: State, code: int, value: int) -> int:
     return captured
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@kernel(INITIAL)
 def initial(params: Params, state: State, history: History) -> None:
     """Write the start position (N1, N10)."""
     state[:] = 0
@@ -488,12 +489,12 @@ def initial(params: Params, state: State, history: History) -> None:
     state[OTHER_SEAT] = 1 - first
 
 
-@njit(INITIAL, cache=True, nogil=True)
+@kernel(INITIAL)
 def start_history(params: Params, state: State, history: History) -> None:
     """There is no repetition rule, hence no history."""
 
 
-@njit(LEGAL, cache=True, nogil=True)
+@kernel(LEGAL)
 def legal(params: Params, state: State, history: History, out_actions: Params) -> int:
     """List the moves of every value in hand, or ``pass`` when there is none (N4, N5, N12, N13)."""
     mover = int(state[MOVER])
@@ -527,7 +528,7 @@ def legal(params: Params, state: State, history: History, out_actions: Params) -
     return count
 
 
-@njit(APPLY, cache=True, nogil=True)
+@kernel(APPLY)
 def apply(params: Params, state: State, history: History, action: int) -> None:
     """Play a move or ``pass``; what follows is a throw, another value in hand, the other side's turn or the end."""
     if action == params[PASS]:
@@ -556,7 +557,7 @@ def apply(params: Params, state: State, history: History, action: int) -> None:
         _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, cache=True, nogil=True)
+@kernel(APPLY_CHANCE)
 def apply_chance(params: Params, state: State, history: History, index: int) -> None:
     """Say who starts (N10), or take a throw into the hand: yut and mo may ask for another, nak ends the turn."""
     if state[CHANCE] == FIRST_PLAYER:
@@ -577,7 +578,7 @@ def apply_chance(params: Params, state: State, history: History, index: int) -> 
             state[CHANCE] = THROW
 
 
-@njit(VIEW, cache=True, nogil=True)
+@kernel(VIEW)
 def view(  # type: ignore[no-untyped-def]
     params: Params, state: State, history: History, seat: int, out_sites, out_scalars: State
 ) -> None:
@@ -605,7 +606,7 @@ def view(  # type: ignore[no-untyped-def]
     out_scalars[PARTNER] = seat >> 1
 
 
-@njit(HEURISTIC, cache=True, nogil=True)
+@kernel(HEURISTIC)
 def heuristic(params: Params, state: State, history: History) -> float:
     """How many throws fewer than black natural still needs to bring its units home one by one, as a share of all."""
     each = int(params[EFFORT + NUM_STATIONS])
