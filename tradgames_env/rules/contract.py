@@ -14,7 +14,7 @@ Chance is explicit. ``state[CHANCE]`` is 0 when a seat has to decide; otherwise 
 whose values and probabilities are ``GameRules.chance(options)[kind - 1]``. Kernels never draw: they are told the index
 of the outcome. Nobody assumes that movers alternate; who is next is read from ``state[MOVER]``.
 
-The slots and codes below are frozen: numba does not see that they changed in a file which uses them.
+The slots and codes below are compiled into every kernel that names them; ``compiling.kernel`` sees when they change.
 """
 
 import dataclasses
