@@ -84,7 +84,6 @@ class Train:
 
             config = load_config(self.config, self._overrides())
             from tradgames_env.agents.checkpoint import CheckpointError
-
             from training.config import ConfigError
             from training.ppo import TrainingError, train
         run_dir = self.run_dir or pathlib.Path("runs") / self.config.stem

@@ -236,7 +236,9 @@ class BatchGames:
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Copies of everything that decides how the games go on, as arrays by name."""
-        rows = {"states": self.states, "histories": self.histories, "dice": self._dice, "choices": self._choices}
+        rows: dict[str, NDArray[Any]] = {
+            "states": self.states, "histories": self.histories, "dice": self._dice, "choices": self._choices,
+        }  # fmt: skip
         return {name: array.copy() for name, array in rows.items()}
 
     def set_state(self, arrays: Mapping[str, NDArray[Any]]) -> None:
