@@ -9,12 +9,13 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-from numba import boolean, float32, int8, int16, int32, int64, njit, types, uint64
+from numba import boolean, float32, int8, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
 from tradgames_env.rules.batch import handed_over
-from tradgames_env.rules.contract import KERNEL, SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
+from tradgames_env.rules.compiling import kernel
+from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
 from tradgames_env.rules.errors import require_count
 from tradgames_env.rules.ruleset import Ruleset
 
@@ -87,9 +88,8 @@ _PLAYABLE = len(SITE_FEATURES)
 _FIRST_SCALAR = _PLAYABLE + 1
 
 
-@njit(
+@kernel(
     types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, ::1]),
-    **KERNEL,
 )
 def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
     """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W), whose scalars are ``shown``."""
@@ -113,12 +113,11 @@ def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, ou
             out[plane, cell] = value
 
 
-@njit(
+@kernel(
     types.void(
         types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], uint64[::1],
         float32[::1], float32[::1], int16[:, ::1], int16[::1], int16[:, ::1], int64, int64, float32[:, :, ::1],
     ),
-    **KERNEL,
 )  # fmt: skip
 def _encode_range(  # type: ignore[no-untyped-def]
     view,

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import MOST_STARTS, count_leaves, draw_outcome, seed_generators
+from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, seed_generators
 from tradgames_env.rules.contract import (
     BLACK_WINS,
     CHANCE,
@@ -478,6 +478,8 @@ def count_positions(position: Position, depth: int) -> int:
     Raises:
         ValueError: ``depth`` is no integer of at least 0.
     """
+    from tradgames_env.rules.leaves import count_leaves  # takes seconds to compile where nobody asked before
+
     depth = require_count("depth", depth, 0)
     ruleset = position.ruleset
     levels = 1 + (depth + 1) * (1 + _THROWS_BETWEEN_MOVES)

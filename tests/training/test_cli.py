@@ -8,7 +8,7 @@ import pytest
 
 import tradgames_env as tg
 from tradgames_env.position import Position, perft
-from training import bench, match, ppo
+from training import match, ppo
 from training.cli import main
 from training.perft import split_counts
 
@@ -296,26 +296,6 @@ def test_play_mistakes(capsys: Captured) -> None:
 
 
 # -- bench ---------------------------------------------------------------------------------------------------------
-
-
-def test_bench_measures_every_task_with_its_ratio(capsys: Captured, tmp_path: pathlib.Path) -> None:
-    path = tmp_path / "speed.json"
-    out = said(capsys, "bench", "puluc", "--seconds", "0.01", "--repetitions", "1", "--json", str(path))
-    assert "puluc: raw_env, step + observe" in out
-    data = json.loads(path.read_text())
-    figures = {figure["name"]: figure for figure in data["figures"]}
-    assert len(figures) == 6
-    yardstick = figures[bench.YARDSTICK]["per_second"]
-    batch = next(figure for name, figure in figures.items() if "BatchGames.step" in name)
-    assert batch["ratio"] == pytest.approx(batch["per_second"] / yardstick)
-    assert all(figure["per_second"] > 0 for figure in figures.values())
-    assert data["provenance"]["machine"]["cores"] >= 1
-
-
-def test_bench_without_the_yardstick_says_so(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_yardstick_task", lambda: None)
-    out = said(capsys, "bench", "puluc", "--seconds", "0.01", "--repetitions", "1")
-    assert "No yardstick" in out
 
 
 def test_bench_mistakes(capsys: Captured) -> None:

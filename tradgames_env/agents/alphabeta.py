@@ -5,11 +5,12 @@ keeps its sign. The leaves are judged by the game's ``heuristic``.
 """
 
 import numpy as np
-from numba import float64, int16, int32, int64, njit, types, uint64
+from numba import float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.agents.actions import ActionAgent, checked_count, deciding_actions
 from tradgames_env.position import Position
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     BLACK_WINS,
@@ -42,7 +43,7 @@ _PARAMS, _STATES, _HISTORIES = int32[::1], int16[:, ::1], uint64[:, ::1]
 _LISTS = int32[:, ::1]
 
 
-@njit(float64(int16[::1], int64), cache=True, nogil=True)
+@kernel(float64(int16[::1], int64), counted=True)
 def _final_score(state, level):  # type: ignore[no-untyped-def]
     """Score of a game that ended at ``level``, for the side that stands as the mover."""
     if state[OUTCOME] != NATURAL_WINS and state[OUTCOME] != BLACK_WINS:
@@ -51,7 +52,7 @@ def _final_score(state, level):  # type: ignore[no-untyped-def]
     return WIN - level * PLY if winner == state[MOVER] else level * PLY - WIN
 
 
-@njit(types.void(_APPLY, _PARAMS, _STATES, _HISTORIES, int64, int64), cache=True, nogil=True)
+@kernel(types.void(_APPLY, _PARAMS, _STATES, _HISTORIES, int64, int64), counted=True)
 def _play(apply, params, states, histories, level, action):  # type: ignore[no-untyped-def]
     """Write the position after ``action`` on row ``level`` into the next row."""
     for i in range(states.shape[1]):
@@ -61,7 +62,7 @@ def _play(apply, params, states, histories, level, action):  # type: ignore[no-u
     apply(params, states[level + 1], histories[level + 1], action)
 
 
-@njit(int64(_LEGAL, _APPLY, _PARAMS, _STATES, _HISTORIES, _LISTS, _LISTS, int64, int64), cache=True, nogil=True)
+@kernel(int64(_LEGAL, _APPLY, _PARAMS, _STATES, _HISTORIES, _LISTS, _LISTS, int64, int64), counted=True)
 def _list_in_order(legal, apply, params, states, histories, actions, ranks, level, hint):  # type: ignore[no-untyped-def]
     """List the legal actions of row ``level``: ``hint`` first, then wins, then by what they add to the margin."""
     state = states[level]
@@ -85,13 +86,12 @@ def _list_in_order(legal, apply, params, states, histories, actions, ranks, leve
     return count
 
 
-@njit(
+@kernel(
     float64(
         _LEGAL, _APPLY, _HEURISTIC, _PARAMS, _STATES, _HISTORIES, _LISTS, _LISTS, int64[::1],
         int64, int64, float64, float64,
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def _search(  # type: ignore[no-untyped-def]
     legal, apply, heuristic, params, states, histories, actions, ranks, hints, level, depth, alpha, beta
@@ -136,12 +136,11 @@ def _search(  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(
+@kernel(
     int64(
         _LEGAL, _APPLY, _HEURISTIC, _PARAMS, _STATES, _HISTORIES, int64, int32[::1], float64[::1],
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def search_moves(  # type: ignore[no-untyped-def]
     legal, apply, heuristic, params, states, histories, depth, out_actions, out_scores

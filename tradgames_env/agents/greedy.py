@@ -1,11 +1,12 @@
 """The agent that looks one move ahead, by the numbers the rules give of every game."""
 
 import numpy as np
-from numba import float64, int16, int32, int64, njit, types, uint64
+from numba import float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.agents.actions import ActionAgent, deciding_actions
 from tradgames_env.position import Position
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     BLACK_WINS,
@@ -23,13 +24,12 @@ RESULT, GAIN, STANDING = range(3)
 adds to the margin, the standing after it."""
 
 
-@njit(
+@kernel(
     int64(
         types.FunctionType(LEGAL), types.FunctionType(APPLY), types.FunctionType(HEURISTIC),
         int32[::1], int16[::1], uint64[::1], int32[::1], float64[:, ::1],
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def judge_moves(legal, apply, heuristic, params, state, history, out_actions, out_marks):  # type: ignore[no-untyped-def]
     """List the n legal actions in ``out_actions`` (A,) and what each is judged by in ``out_marks`` (A, 3); return n.

@@ -4,11 +4,12 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from numba import float64, int16, int32, int64, njit, types, uint64
+from numba import float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
 from tradgames_env.rules.batch import resolve_chance
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -29,14 +30,13 @@ _RESOLVE = types.void(
 """``rules.batch.resolve_chance``, handed over by address: called from another file, it would go stale in the cache."""
 
 
-@njit(
+@kernel(
     int64(
         types.FunctionType(LEGAL), types.FunctionType(APPLY), types.FunctionType(APPLY_CHANCE),
         types.FunctionType(_RESOLVE), int32[::1], float64[:, ::1], _STATES, _HISTORIES, uint64[::1], int32[::1],
         _STATES, _HISTORIES, int32[:, ::1], float64[::1],
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def _expand(  # type: ignore[no-untyped-def]
     legal, apply, apply_chance, resolve, params, odds, states, histories, rng, actions,

@@ -14,12 +14,13 @@ Letters: N nodes, at most simulations + 1; E edges; A actions; S and H sizes of 
 """
 
 import numpy as np
-from numba import float64, int16, int32, int64, njit, types, uint64
+from numba import float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.agents.actions import ActionAgent, checked_count, deciding_actions
 from tradgames_env.position import Position
 from tradgames_env.rules.batch import draw_outcome, random_below
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -59,12 +60,11 @@ _DRAW = types.FunctionType(int64(_ODDS, int64, _RNG))
 _BELOW = types.FunctionType(int64(_RNG, int64))
 
 
-@njit(
+@kernel(
     types.void(
         _LEGAL, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY, _NODES, _EDGES, _USED, int64, _ACTIONS, _RNG,
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def _expand(  # type: ignore[no-untyped-def]
     legal, below, params, odds, state, history, nodes, edges, used, node, scratch, rng
@@ -87,7 +87,7 @@ def _expand(  # type: ignore[no-untyped-def]
     used[USED_EDGES] = first + count
 
 
-@njit(int64(_NODES, _TOTALS, _EDGES, int64, float64, float64), cache=True, nogil=True)
+@kernel(int64(_NODES, _TOTALS, _EDGES, int64, float64, float64), counted=True)
 def _choose_edge(nodes, totals, edges, node, sign, exploration):  # type: ignore[no-untyped-def]
     """The first edge never taken, else the one of the highest upper bound for the side of ``sign`` (natural: +1)."""
     first = int(nodes[node, FIRST_EDGE])
@@ -104,13 +104,12 @@ def _choose_edge(nodes, totals, edges, node, sign, exploration):  # type: ignore
     return best_edge
 
 
-@njit(
+@kernel(
     float64(
         _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _DRAW, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY,
         int64, _ACTIONS, _RNG,
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def _play_out(  # type: ignore[no-untyped-def]
     legal, apply, apply_chance, heuristic, draw, below, params, odds, state, history, decisions, scratch, rng
@@ -128,13 +127,12 @@ def _play_out(  # type: ignore[no-untyped-def]
     return min(max(np.float64(state[PAYOFF]), -1.0), 1.0)
 
 
-@njit(
+@kernel(
     types.void(
         _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _DRAW, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY,
         _NODES, _TOTALS, _EDGES, _USED, _ACTIONS, float64, int64, _ACTIONS, _RNG,
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def _simulate(  # type: ignore[no-untyped-def]
     legal, apply, apply_chance, heuristic, draw, below, params, odds, state, history,
@@ -168,13 +166,12 @@ def _simulate(  # type: ignore[no-untyped-def]
         totals[path[i]] += value
 
 
-@njit(
+@kernel(
     int64(
         _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _DRAW, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY,
         int64, float64, int64, _RNG, _ACTIONS, int64[::1], float64[::1],
     ),
-    cache=True,
-    nogil=True,
+    counted=True,
 )  # fmt: skip
 def search_moves(  # type: ignore[no-untyped-def]
     legal, apply, apply_chance, heuristic, draw, below, params, odds, root_state, root_history,

@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import boolean, float32, float64, int8, int16, int32, int64, njit, types, uint64
+from numba import boolean, float32, float64, int8, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
     CHANCE,
     HEURISTIC,
     INITIAL,
-    INLINED,
-    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -113,7 +112,7 @@ def odds_table(kinds: Sequence[ChanceKind]) -> NDArray[np.float64]:
     return table
 
 
-@njit(uint64(_RNG), **KERNEL)
+@kernel(uint64(_RNG))
 def next_random(rng):  # type: ignore[no-untyped-def]
     """Next 64 random bits of the one-word generator ``rng`` (1,): splitmix64 (Steele, Lea & Flood, OOPSLA 2014)."""
     rng[0] = rng[0] + _GOLDEN
@@ -123,25 +122,25 @@ def next_random(rng):  # type: ignore[no-untyped-def]
     return word ^ (word >> _31)
 
 
-@njit(int64(uint64, int64), **KERNEL)
+@kernel(int64(uint64, int64))
 def share_of(word, bound):  # type: ignore[no-untyped-def]
     """An integer in [0, bound), 0 < bound < 2**32, uniform if ``word`` is random: the upper half word, scaled."""
     return np.int64(((word >> _32) * np.uint64(bound)) >> _32)
 
 
-@njit(int64(_RNG, int64), **KERNEL)
+@kernel(int64(_RNG, int64))
 def random_below(rng, bound):  # type: ignore[no-untyped-def]
     """A uniform integer in [0, bound), 0 < bound < 2**32."""
     return share_of(next_random(rng), bound)
 
 
-@njit(float64(_RNG), **KERNEL)
+@kernel(float64(_RNG))
 def random_unit(rng):  # type: ignore[no-untyped-def]
     """A uniform float64 in [0, 1) of 53 bits."""
     return np.float64(next_random(rng) >> _11) * 1.1102230246251565e-16
 
 
-@njit(int64(_ODDS, int64, _RNG), **KERNEL)
+@kernel(int64(_ODDS, int64, _RNG))
 def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     """Index of a random outcome of throw ``kind`` (1-based, as in ``state[CHANCE]``)."""
     unit = random_unit(rng)
@@ -152,14 +151,14 @@ def draw_outcome(odds, kind, rng):  # type: ignore[no-untyped-def]
     return index
 
 
-@njit(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **INLINED)
+@kernel(types.void(_APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), forceinline=True)
 def resolve_chance(apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Throw until a seat has to decide or the game is over."""
     while state[CHANCE] != 0:
         apply_chance(params, state, history, draw_outcome(odds, state[CHANCE], rng))
 
 
-@njit(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG), **KERNEL)
+@kernel(types.void(_INITIAL, _APPLY_CHANCE, _PARAMS, _ODDS, _STATE, _HISTORY, _RNG))
 def start_game(initial, apply_chance, params, odds, state, history, rng):  # type: ignore[no-untyped-def]
     """Start a game in which a seat decides.
 
@@ -172,13 +171,13 @@ def start_game(initial, apply_chance, params, odds, state, history, rng):  # typ
             return
 
 
-@njit(int64(_PARAMS, _STATE, _HISTORY, uint64), **KERNEL)
+@kernel(int64(_PARAMS, _STATE, _HISTORY, uint64))
 def no_sample(params, state, history, word):  # type: ignore[no-untyped-def]
     """Stands for the ``sample`` kernel of a game without one; never called."""
     return SKIP
 
 
-@njit(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), **INLINED)
+@kernel(int64(_LEGAL, _SAMPLE, boolean, _PARAMS, _STATE, _HISTORY, _ACTIONS, _RNG), forceinline=True)
 def random_action(legal, sample, samples, params, state, history, scratch, rng):  # type: ignore[no-untyped-def]
     """A uniform random legal action, by the ``sample`` kernel of games that have one (``samples``)."""
     word = next_random(rng)
@@ -187,7 +186,7 @@ def random_action(legal, sample, samples, params, state, history, scratch, rng):
     return np.int64(scratch[share_of(word, legal(params, state, history, scratch))])
 
 
-@njit(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, _ACTIONS, int8[::1]), **INLINED)
+@kernel(int64(_LEGAL, _PARAMS, _STATE, _HISTORY, _ACTIONS, int8[::1]), forceinline=True)
 def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignore[no-untyped-def]
     """Write the (A,) mask of the position, all zero when the game is over; return the number of ones.
 
@@ -202,7 +201,7 @@ def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignor
     return count
 
 
-@njit(int64(_STATES, int8[:, ::1], int64[::1]), **KERNEL)
+@kernel(int64(_STATES, int8[:, ::1], int64[::1]))
 def plan_step(states, masks, actions):  # type: ignore[no-untyped-def]
     """Check one action for each of N games: the first game whose action is not legal, or -1.
 
@@ -217,13 +216,12 @@ def plan_step(states, masks, actions):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(
+@kernel(
     int64(
         _INITIAL, _LEGAL, _APPLY, _APPLY_CHANCE, _PARAMS, _ODDS, _STATES, _HISTORIES, uint64[:, ::1],
         int64[::1], boolean, _ACTIONS, int64, int64,
         int8[:, ::1], int8[::1], int8[::1], float32[:, ::1], boolean[::1], boolean[::1], int16[:, ::1],
     ),
-    **KERNEL,
 )  # fmt: skip
 def step_range(  # type: ignore[no-untyped-def]
     initial, legal, apply, apply_chance, params, odds, states, histories, rngs,
@@ -269,11 +267,10 @@ def step_range(  # type: ignore[no-untyped-def]
     return finished
 
 
-@njit(
+@kernel(
     types.void(
         _LEGAL, _SAMPLE, boolean, _PARAMS, _STATES, _HISTORIES, uint64[:, ::1], _ACTIONS, int64, int64, int64[::1]
     ),
-    **KERNEL,
 )
 def sample_range(  # type: ignore[no-untyped-def]
     legal, sample, samples, params, states, histories, rngs, scratch, begin, end, out_actions
@@ -287,12 +284,11 @@ def sample_range(  # type: ignore[no-untyped-def]
         out_actions[i] = random_action(legal, sample, samples, params, state, histories[i], scratch, rngs[i])
 
 
-@njit(
+@kernel(
     int64(
         _INITIAL, _LEGAL, _SAMPLE, boolean, _APPLY, _APPLY_CHANCE, _PARAMS, _ODDS, _STATES, _HISTORIES, uint64[:, ::1],
         _ACTIONS, int64[::1], int64, int64,
     ),
-    **KERNEL,
 )  # fmt: skip
 def random_range(  # type: ignore[no-untyped-def]
     initial, legal, sample, samples, apply, apply_chance, params, odds, states, histories, rngs, scratch, moves, begin,
@@ -310,52 +306,3 @@ def random_range(  # type: ignore[no-untyped-def]
                 finished += 1
                 start_game(initial, apply_chance, params, odds, state, history, rng)
     return finished
-
-
-@njit(
-    int64(
-        _LEGAL, _APPLY, _APPLY_CHANCE, _PARAMS, int64[:, ::1], _STATES, _HISTORIES, int32[:, ::1], int64, int64, int64
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def count_leaves(  # type: ignore[no-untyped-def]
-    legal, apply, apply_chance, params, kinds, states, histories, actions, level, depth, thrown
-):
-    """Number of positions ``depth`` moves after row ``level`` of ``states``; every outcome of a throw is a branch.
-
-    ``kinds`` (K, 2) holds the number of outcomes of each kind of throw and whether it repeats; ``thrown`` is the kind
-    whose outcome led here, 0 after a move. ``states`` and ``histories`` have a row for every level that the search can
-    reach, throws included; ``actions`` (levels, A) is scratch space. A game that ends early has no leaves.
-    """
-    state, history = states[level], histories[level]
-    # Not a literal, which numba would take for another signature of this function.
-    moved = np.int64(0)
-    kind = np.int64(state[CHANCE])
-    if kind != 0 and kind == thrown and kinds[kind - 1, 1] == 1:
-        depth -= 1
-    if depth == 0:
-        return 1
-    if state[OUTCOME] != RUNNING:
-        return 0
-    leaves = 0
-    if kind != 0:
-        for index in range(kinds[kind - 1, 0]):
-            states[level + 1] = state
-            histories[level + 1] = history
-            apply_chance(params, states[level + 1], histories[level + 1], index)
-            leaves += count_leaves(
-                legal, apply, apply_chance, params, kinds, states, histories, actions, level + 1, depth, kind
-            )
-        return leaves
-    count = legal(params, state, history, actions[level])
-    if depth == 1:
-        return count
-    for i in range(count):
-        states[level + 1] = state
-        histories[level + 1] = history
-        apply(params, states[level + 1], histories[level + 1], actions[level, i])
-        leaves += count_leaves(
-            legal, apply, apply_chance, params, kinds, states, histories, actions, level + 1, depth - 1, moved
-        )
-    return leaves

@@ -14,7 +14,7 @@ Chance is explicit. ``state[CHANCE]`` is 0 when a seat has to decide; otherwise 
 whose values and probabilities are ``GameRules.chance(options)[kind - 1]``. Kernels never draw: they are told the index
 of the outcome. Nobody assumes that movers alternate; who is next is read from ``state[MOVER]``.
 
-The slots and codes below are frozen: numba does not see that they changed in a file which uses them.
+The slots and codes below are compiled into every kernel that names them; ``compiling.kernel`` sees when they change.
 """
 
 import dataclasses
@@ -119,12 +119,6 @@ SCALARS = (
 Params = NDArray[np.int32]
 State = NDArray[np.int16]
 History = NDArray[np.uint64]
-
-KERNEL: Any = {"cache": True, "nogil": True, "_nrt": False}
-"""Options of ``numba.njit`` for kernels and loops. They allocate nothing and borrow arrays that their callers hold, so
-they do without numba's reference counts, whose atomic updates would cost up to half of the time."""
-INLINED: Any = {**KERNEL, "forceinline": True}
-"""The same for a helper that is worth copying into its callers: handing arrays over takes as long as a short helper."""
 
 _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
 INITIAL = types.void(_PARAMS, _STATE, _HISTORY)

@@ -55,9 +55,10 @@ import re
 from typing import Any
 
 import numpy as np
-from numba import boolean, int16, int32, int64, njit, types, uint64
+from numba import boolean, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -72,8 +73,6 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
-    INLINED,
-    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -401,13 +400,13 @@ _31, _32, _48, _56, _58 = (np.uint64(n) for n in (31, 32, 48, 56, 58))
 _BYTE = np.uint64(0xFF)
 
 
-@njit(uint64(_PARAMS, int64), **KERNEL)
+@kernel(uint64(_PARAMS, int64))
 def _key(params, index):  # type: ignore[no-untyped-def]
     """The 62-bit key whose halves lie at ``params[index]``."""
     return (np.uint64(params[np.uint64(index)]) << _31) | np.uint64(params[np.uint64(index + 1)])
 
 
-@njit(uint64(_PARAMS, _STATE), **KERNEL)
+@kernel(uint64(_PARAMS, _STATE))
 def _position_hash(params, state):  # type: ignore[no-untyped-def]
     """Hash of pieces, leaders and side to move (P11): the keys of all that is there, combined by xor."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -427,7 +426,7 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Begin the repetition history at this position, as its first occurrence (P11)."""
     state[REPEATS] = 0
@@ -439,7 +438,7 @@ def start_history(params, state, history):  # type: ignore[no-untyped-def]
         state[NEXT] = 1
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start position (P1, P2, P19)."""
     start = params[START]
@@ -448,7 +447,7 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(int64(int32[::1], int64, int64, int64, int64), **KERNEL)
+@kernel(int64(int32[::1], int64, int64, int64, int64))
 def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
 
@@ -462,7 +461,7 @@ def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-
     return count + number
 
 
-@njit(int64(int64, int64, int64, int64), **KERNEL)
+@kernel(int64(int64, int64, int64, int64))
 def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     """Cut moves of a line to at most ``die`` squares (P16): first plane and number, packed as 16 * first + number."""
     last = min(first + (entry & 15), square + die)
@@ -470,7 +469,7 @@ def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     return 16 * first + last - first
 
 
-@njit(int64(_PARAMS, _STATE, int32[::1]), **KERNEL)
+@kernel(int64(_PARAMS, _STATE, int32[::1]))
 def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     """List the rook moves (P3) of the mover, no longer than the die allows (P16); return their number."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -503,7 +502,7 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(int64(int64, int64, int64), **KERNEL)
+@kernel(int64(int64, int64, int64))
 def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     """Corner captures (P18) at the low and the high end of an edge line, for a piece arriving on ``square`` of it.
 
@@ -514,7 +513,7 @@ def _corner_bits(beside, square, length):  # type: ignore[no-untyped-def]
     return low | high << 1
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64, int64), **INLINED)
+@kernel(int64(_PARAMS, _STATE, int64, int64, int64), forceinline=True)
 def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-def]
     """In which directions a piece of ``mover`` arriving here captures its neighbour (P4, P5, P18).
 
@@ -545,7 +544,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     return bits
 
 
-@njit(LEGAL, **KERNEL)
+@kernel(LEGAL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions (P3, P15, P16)."""
     count = _list_moves(params, state, out_actions)
@@ -565,7 +564,7 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
 
 # A word holds four lines, 16 bits each: ranks first, then files. In one direction no two pieces reach the same
 # square; so there are as many moves as squares reached, each made by the nearest piece on the way back.
-@njit(uint64(_STATE, int64, int64), **KERNEL)
+@kernel(uint64(_STATE, int64, int64))
 def _four_lines(state, cell, number):  # type: ignore[no-untyped-def]
     """The word of the ``number`` lines (at most four) from ``cell`` on."""
     at = np.uint64(cell)
@@ -579,7 +578,7 @@ def _four_lines(state, cell, number):  # type: ignore[no-untyped-def]
     return bits
 
 
-@njit(_WORDS(_PARAMS, _STATE, int64), **INLINED)
+@kernel(_WORDS(_PARAMS, _STATE, int64), forceinline=True)
 def _reached(params, state, word):  # type: ignore[no-untyped-def]
     """The mover's pieces on a word, and what they reach along the lines towards higher and lower bits (P3, P16)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -608,20 +607,20 @@ def _reached(params, state, word):  # type: ignore[no-untyped-def]
     return own, up, down ^ own
 
 
-@njit(int64(uint64), **KERNEL)
+@kernel(int64(uint64))
 def _count_ones(bits):  # type: ignore[no-untyped-def]
     bits = bits - ((bits >> _ONE) & _PAIRS)
     bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
     return np.int64((((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56)
 
 
-@njit(int64(_PARAMS, uint64), **KERNEL)
+@kernel(int64(_PARAMS, uint64))
 def _lowest_place(params, bits):  # type: ignore[no-untyped-def]
     """Index of the lowest one."""
     return np.int64(params[np.uint64(params[BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)])
 
 
-@njit(_COUNTS(_PARAMS, _STATE), **INLINED)
+@kernel(_COUNTS(_PARAMS, _STATE), forceinline=True)
 def _count_moves(params, state):  # type: ignore[no-untyped-def]
     """How many moves the mover has, and how many of them lie on each word, eight bits a word."""
     words = ((np.int64(params[ROWS]) + 3) >> 2) + ((np.int64(params[COLS]) + 3) >> 2)
@@ -634,7 +633,7 @@ def _count_moves(params, state):  # type: ignore[no-untyped-def]
     return total, by_word
 
 
-@njit(int64(_PARAMS, _STATE, uint64, int64), **INLINED)
+@kernel(int64(_PARAMS, _STATE, uint64, int64), forceinline=True)
 def _move_at(params, state, by_word, place):  # type: ignore[no-untyped-def]
     """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -669,7 +668,7 @@ def _move_at(params, state, by_word, place):  # type: ignore[no-untyped-def]
     return plane * rows * cols + rank * cols + file
 
 
-@njit(int64(_PARAMS, _STATE, int64, uint64, int64), **KERNEL)
+@kernel(int64(_PARAMS, _STATE, int64, uint64, int64))
 def _capture_at(params, state, total, by_word, place):  # type: ignore[no-untyped-def]
     """The move at ``place`` among those that capture; ~their number where there are not so many."""
     mover, count = np.int64(state[MOVER]), np.int64(0)
@@ -683,7 +682,7 @@ def _capture_at(params, state, total, by_word, place):  # type: ignore[no-untype
     return ~count
 
 
-@njit(SAMPLE, **KERNEL)
+@kernel(SAMPLE)
 def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     """One of the legal actions (P3, P15, P16) by the upper half of ``word``."""
     total, by_word = _count_moves(params, state)
@@ -695,7 +694,7 @@ def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     return _move_at(params, state, by_word, np.int64((word >> _32) * np.uint64(total) >> _32))
 
 
-@njit(uint64(_PARAMS, _STATE, int64, int64, int64, int64), **KERNEL)
+@kernel(uint64(_PARAMS, _STATE, int64, int64, int64, int64))
 def _remove_captured(params, state, mover, rank, file, captured):  # type: ignore[no-untyped-def]
     """Take the neighbours named by the bits ``captured`` off the board; return their keys, combined."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -718,7 +717,7 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
     return keys
 
 
-@njit(types.void(_STATE, _HISTORY, uint64, boolean), **KERNEL)
+@kernel(types.void(_STATE, _HISTORY, uint64, boolean))
 def _record_position(state, history, change, is_capture):  # type: ignore[no-untyped-def]
     """Append the hash of the position reached, ``change`` away from the last one, and count its repetitions (P11)."""
     size = history.shape[0]
@@ -739,7 +738,7 @@ def _record_position(state, history, change, is_capture):  # type: ignore[no-unt
     state[FILLED] = min(filled + 1, size)
 
 
-@njit(boolean(_PARAMS, _STATE, int64), **KERNEL)
+@kernel(boolean(_PARAMS, _STATE, int64))
 def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     """Whether a piece of ``colour`` stands next to an empty square, whatever the die shows (P10, P16)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -752,7 +751,7 @@ def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), **KERNEL)
+@kernel(types.void(_PARAMS, _STATE, int64, int64))
 def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
     """End the game and pay what the option ``reward`` says (P17)."""
     state[OUTCOME] = outcome
@@ -762,7 +761,7 @@ def _finish(params, state, outcome, reason):  # type: ignore[no-untyped-def]
         state[PAYOFF] = state[COINS]
 
 
-@njit(types.void(_PARAMS, _STATE, int64), **KERNEL)
+@kernel(types.void(_PARAMS, _STATE, int64))
 def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
     """End by P11 or P12: a draw, unless more captures win (P14)."""
     if params[MOST_CAPTURES_WIN] == 0 or state[MARGIN] == 0:
@@ -771,7 +770,7 @@ def _finish_stalled(params, state, reason):  # type: ignore[no-untyped-def]
         _finish(params, state, NATURAL_WINS if state[MARGIN] > 0 else BLACK_WINS, BY_STALLING)
 
 
-@njit(types.void(_PARAMS, _STATE), **INLINED)
+@kernel(types.void(_PARAMS, _STATE), forceinline=True)
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if the side to move finds it decided, in the order of P13; else ask for the die (P16)."""
     state[CHANCE] = 0
@@ -793,7 +792,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         state[CHANCE] = params[DIE_KIND]
 
 
-@njit(types.void(_PARAMS, _STATE), **KERNEL)
+@kernel(types.void(_PARAMS, _STATE))
 def _end_turn(params, state):  # type: ignore[no-untyped-def]
     """Pass the turn, end the game if it is decided, else ask for the die (P16)."""
     state[MOVER] = 1 - state[MOVER]
@@ -803,7 +802,7 @@ def _end_turn(params, state):  # type: ignore[no-untyped-def]
     _judge(params, state)
 
 
-@njit(APPLY, **KERNEL)
+@kernel(APPLY)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """Play a move with its captures (P3 to P8), then pass the turn or ask for the stake throws (P17)."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -839,7 +838,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, **KERNEL)
+@kernel(APPLY_CHANCE)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """Take in who starts (P2), the die of this turn (P16) or the coins of one captured piece (P17)."""
     kind = state[CHANCE]
@@ -858,7 +857,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
             _end_turn(params, state)
 
 
-@njit(VIEW, **KERNEL)
+@kernel(VIEW)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Show the position to ``seat``, whose frame black sees turned by 180 degrees."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -891,7 +890,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         out_scalars[TURN_COUNT] = state[TURNS]
 
 
-@njit(int64(_PARAMS, _STATE, int64), **KERNEL)
+@kernel(int64(_PARAMS, _STATE, int64))
 def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     """Number of rook moves (P3) of a colour."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -909,7 +908,7 @@ def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(HEURISTIC, **KERNEL)
+@kernel(HEURISTIC)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Lead in captures as a share of the target, with a tenth of the weight on freedom of movement."""
     material = min(max(state[MARGIN] / params[TARGET], -1.0), 1.0)

@@ -39,8 +39,9 @@ import dataclasses
 import re
 
 import numpy as np
-from numba import int16, int32, int64, njit, types, uint64
+from numba import int16, int32, int64, types, uint64
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -53,7 +54,6 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
-    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -178,7 +178,7 @@ def _chance(options: PulucOptions) -> tuple[ChanceKind, ...]:
 _PARAMS, _STATE = int32[::1], int16[::1]
 
 
-@njit(int64(int64), **KERNEL)
+@kernel(int64(int64))
 def _count_ones(bits):  # type: ignore[no-untyped-def]
     """Number of ones among the lowest 16 bits, all others being zero."""
     bits = bits - ((bits >> 1) & 0x5555)
@@ -187,7 +187,7 @@ def _count_ones(bits):  # type: ignore[no-untyped-def]
     return (bits + (bits >> 8)) & 0x1F
 
 
-@njit(int64(int64), **KERNEL)
+@kernel(int64(int64))
 def _leading_one(stack):  # type: ignore[no-untyped-def]
     """The leading one of a stack as a power of two: 2 ** height."""
     stack |= stack >> 1
@@ -197,7 +197,7 @@ def _leading_one(stack):  # type: ignore[no-untyped-def]
     return stack - (stack >> 1)
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """All counters in their houses (B1); the first player's throw is due, or before it the choice who that is (B11)."""
     state[:] = 0
@@ -212,14 +212,14 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     state[SEAT] = params[FIRST]
 
 
-@njit(int64(_STATE, int64), **KERNEL)
+@kernel(int64(_STATE, int64))
 def _units(state, colour):  # type: ignore[no-untyped-def]
     """Bit s is set where ``colour`` owns a unit on its own step s; bit 0 is never set."""
     cell = np.uint32(UNITS + 2 * colour)
     return np.int64(state[cell]) | (np.int64(state[cell + 1]) << 15)
 
 
-@njit(types.void(_STATE, int64, int64), **KERNEL)
+@kernel(types.void(_STATE, int64, int64))
 def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     """Store what ``_units`` reads."""
     cell = np.uint32(UNITS + 2 * colour)
@@ -227,7 +227,7 @@ def _set_units(state, colour, units):  # type: ignore[no-untyped-def]
     state[cell + 1] = units >> 15
 
 
-@njit(uint64(_PARAMS, _STATE), **KERNEL)
+@kernel(uint64(_PARAMS, _STATE))
 def _choices(params, state):  # type: ignore[no-untyped-def]
     """B3, B5 and B9: a bit for each legal action, own steps that hold a unit or, step 0, a counter to enter; pass."""
     mover, shown = np.int64(state[MOVER]), np.int64(state[SHOWN])
@@ -243,14 +243,14 @@ def _choices(params, state):  # type: ignore[no-untyped-def]
     return np.uint64(free | np.int64(passing) << last)
 
 
-@njit(int64(_PARAMS, uint64), **KERNEL)
+@kernel(int64(_PARAMS, uint64))
 def _lowest(params, bits):  # type: ignore[no-untyped-def]
     """Index of the lowest one of 32 bits."""
     lowest = bits & (~bits + _ONE)
     return np.int64(params[np.uint64(BIT_TABLE) + (lowest * np.uint64(DE_BRUIJN) >> _27 & _31)])
 
 
-@njit(LEGAL, **KERNEL)
+@kernel(LEGAL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """The bits of ``_choices`` as a list."""
     left = _choices(params, state)
@@ -262,7 +262,7 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(SAMPLE, **KERNEL)
+@kernel(SAMPLE)
 def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     """One of the bits of ``_choices`` by the upper half of ``word``."""
     left = _choices(params, state)
@@ -274,7 +274,7 @@ def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     return _lowest(params, left)
 
 
-@njit(types.void(_STATE, int64, int64), **KERNEL)
+@kernel(types.void(_STATE, int64, int64))
 def _dissolve(state, mover, stack):  # type: ignore[no-untyped-def]
     """B7: the mover's unit is home; own counters return to the house, the others are gone for good."""
     leading = _leading_one(stack)
@@ -285,7 +285,7 @@ def _dissolve(state, mover, stack):  # type: ignore[no-untyped-def]
     state[MARGIN] = state[REMOVED] - state[REMOVED + 1]
 
 
-@njit(types.void(_PARAMS, _STATE, int64, int64), **KERNEL)
+@kernel(types.void(_PARAMS, _STATE, int64, int64))
 def _move(params, state, mover, step):  # type: ignore[no-untyped-def]
     """B3: enter a counter (step 0) or advance the unit on ``step`` by the throw in hand; B6 and B7 follow from it."""
     last = np.int64(params[LENGTH]) - 1
@@ -312,7 +312,7 @@ def _move(params, state, mover, step):  # type: ignore[no-untyped-def]
     _set_units(state, 1 - mover, _units(state, 1 - mover) & ~(np.int64(1) << (last - target)))
 
 
-@njit(APPLY, **KERNEL)
+@kernel(APPLY)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """One turn, then the other side's throw is due unless the game is over (B10, B12)."""
     mover = np.int64(state[MOVER])
@@ -333,7 +333,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
         state[CHANCE] = THROW
 
 
-@njit(APPLY_CHANCE, **KERNEL)
+@kernel(APPLY_CHANCE)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """The mover's sticks show ``index + 1`` (B2), or colour ``index`` begins and throws next (B11)."""
     if state[CHANCE] == THROW:
@@ -345,7 +345,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
         state[CHANCE] = THROW
 
 
-@njit(VIEW, **KERNEL)
+@kernel(VIEW)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """Stacks by owner and by counters of each side; houses are the reserves, removed counters the captures.
 
@@ -375,7 +375,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     out_scalars[TURN_COUNT] = state[TURNS] if params[MAX_TURNS] > 0 else 0
 
 
-@njit(HEURISTIC, **KERNEL)
+@kernel(HEURISTIC)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Enemies removed count 1, prisoners the more the nearer they are to removal, own units a little for progress."""
     last = np.int64(params[LENGTH]) - 1
@@ -395,7 +395,7 @@ def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     return standing / (params[PIECES] + 1.0)
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Nothing to do: Puluc has no repetition rule."""
 

@@ -68,8 +68,9 @@ import re
 from typing import Any
 
 import numpy as np
-from numba import boolean, int16, int32, int64, njit, types, uint64
+from numba import boolean, int16, int32, int64, types, uint64
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -85,7 +86,6 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
-    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -254,12 +254,12 @@ def _put_mask(values: list[int], slot: int, squares: list[int] | range) -> None:
 
 
 # -- kernel helpers ------------------------------------------------------------------------------------------------
-@njit(uint64(int64), **KERNEL)
+@kernel(uint64(int64))
 def _board_slot(colour):  # type: ignore[no-untyped-def]
     return np.uint64(_BOARD + _BOARD_CELLS * colour)
 
 
-@njit(uint64(_S, uint64), **KERNEL)
+@kernel(uint64(_S, uint64))
 def _get_bits(state, slot):  # type: ignore[no-untyped-def]
     """The 64 bits kept in four cells from ``slot`` on; the unsigned index lets the compiler load them at once."""
     return (
@@ -270,7 +270,7 @@ def _get_bits(state, slot):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(types.void(_S, uint64, uint64), **KERNEL)
+@kernel(types.void(_S, uint64, uint64))
 def _set_bits(state, slot, bits):  # type: ignore[no-untyped-def]
     """Keep 64 bits in four cells from ``slot`` on."""
     state[slot] = np.int16(bits & _LOW_16)
@@ -279,14 +279,14 @@ def _set_bits(state, slot, bits):  # type: ignore[no-untyped-def]
     state[slot + _THREE] = np.int16(bits >> _48)
 
 
-@njit(uint64(_P, int64), **KERNEL)
+@kernel(uint64(_P, int64))
 def _mask(params, slot):  # type: ignore[no-untyped-def]
     """The 64-bit mask kept in two slots of ``params``."""
     low = np.uint64(np.int64(params[slot])) & _LOW_32
     return low | np.uint64(np.int64(params[np.uint64(slot + 1)])) << _32
 
 
-@njit(uint64(_P, uint64, int64), **KERNEL)
+@kernel(uint64(_P, uint64, int64))
 def _facing(params, bits, direction):  # type: ignore[no-untyped-def]
     """Squares whose neighbour in ``direction`` (natural's frame) is one of ``bits``; may run over the top edge."""
     if direction == _FORWARD:
@@ -298,7 +298,7 @@ def _facing(params, bits, direction):  # type: ignore[no-untyped-def]
     return bits >> _ONE & _mask(params, _HAS_RIGHT)
 
 
-@njit(uint64(_P, uint64, uint64, uint64, int64, int64), **KERNEL)
+@kernel(uint64(_P, uint64, uint64, uint64, int64, int64))
 def _movable(params, own, enemy, empty, ban, direction):  # type: ignore[no-untyped-def]
     """Own pieces that may step or jump in ``direction`` of natural's frame (Y2, Y5)."""
     steps = _facing(params, empty, direction)
@@ -309,7 +309,7 @@ def _movable(params, own, enemy, empty, ban, direction):  # type: ignore[no-unty
     return own & (steps | jumps)
 
 
-@njit(boolean(_P, _S), **KERNEL)
+@kernel(boolean(_P, _S))
 def _can_act(params, state):  # type: ignore[no-untyped-def]
     """Whether the mover has a legal action (Y7)."""
     mover = np.int64(state[MOVER])
@@ -326,7 +326,7 @@ def _can_act(params, state):  # type: ignore[no-untyped-def]
     return (forward | backward | left | right) != _ZERO
 
 
-@njit(int64(_P, uint64, int64, int64, int32[::1], int64), **KERNEL)
+@kernel(int64(_P, uint64, int64, int64, int32[::1], int64))
 def _list_bits(params, bits, table, first_action, out_actions, count):  # type: ignore[no-untyped-def]
     """Append ``first_action`` + square (by the bit table at ``table``) for each bit; return the new count."""
     while bits != _ZERO:
@@ -337,13 +337,13 @@ def _list_bits(params, bits, table, first_action, out_actions, count):  # type: 
     return count
 
 
-@njit(uint64(uint64), **KERNEL)
+@kernel(uint64(uint64))
 def _mix(word):  # type: ignore[no-untyped-def]
     word = (word ^ word >> _32) * _KEY_FACTOR
     return word ^ word >> _29
 
 
-@njit(uint64(_S), **KERNEL)
+@kernel(uint64(_S))
 def _position_key(state):  # type: ignore[no-untyped-def]
     """Hash of what Y8 compares: board, reserves, bans, side to move."""
     rest = np.int64(state[MOVER]) | np.int64(state[_RESERVE]) << 1 | np.int64(state[_RESERVE + 1]) << 8
@@ -353,7 +353,7 @@ def _position_key(state):  # type: ignore[no-untyped-def]
     return _mix(key ^ np.uint64(rest))
 
 
-@njit(types.void(_S, _H), **KERNEL)
+@kernel(types.void(_S, _H))
 def _record(state, history):  # type: ignore[no-untyped-def]
     """Add the position to the history and count its earlier occurrences in ``state`` (Y8)."""
     size = np.int64(history.shape[0])
@@ -374,14 +374,14 @@ def _record(state, history):  # type: ignore[no-untyped-def]
     state[_RECORDED] = recorded + 1 if recorded + 1 < 2 * size else size
 
 
-@njit(types.void(_S, int64, int64), **KERNEL)
+@kernel(types.void(_S, int64, int64))
 def _end(state, outcome, reason):  # type: ignore[no-untyped-def]
     state[OUTCOME] = outcome
     state[REASON] = reason
     state[PAYOFF] = 1 if outcome == NATURAL_WINS else -1 if outcome == BLACK_WINS else 0
 
 
-@njit(types.void(_P, _S), **KERNEL)
+@kernel(types.void(_P, _S))
 def _judge(params, state):  # type: ignore[no-untyped-def]
     """End the game if it is over, the side to move having just come to his turn (Y6, Y7, Y8, Y9)."""
     if state[_ALIVE] == 0:
@@ -400,7 +400,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         _end(state, TRUNCATED, _TURN_LIMIT)
 
 
-@njit(types.void(_P, _S, _H), **KERNEL)
+@kernel(types.void(_P, _S, _H))
 def _pass_turn(params, state, history):  # type: ignore[no-untyped-def]
     """Complete the turn: the other side comes to move, unless the game is over."""
     other = 1 - state[MOVER]
@@ -412,7 +412,7 @@ def _pass_turn(params, state, history):  # type: ignore[no-untyped-def]
     _judge(params, state)
 
 
-@njit(types.void(_S), **KERNEL)
+@kernel(types.void(_S))
 def _restart_clocks(state):  # type: ignore[no-untyped-def]
     """A placement or capture: no earlier position can come back, and the quiet steps start anew (Y8)."""
     state[_QUIET_STEPS] = 0
@@ -420,13 +420,13 @@ def _restart_clocks(state):  # type: ignore[no-untyped-def]
     state[_REPEATS] = 0
 
 
-@njit(types.void(_S, int64), **KERNEL)
+@kernel(types.void(_S, int64))
 def _count_capture(state, loser):  # type: ignore[no-untyped-def]
     state[np.uint64(_ALIVE + loser)] -= 1
     state[MARGIN] = state[_ALIVE] - state[_ALIVE + 1]
 
 
-@njit(uint64(_S, uint64, int64, int64), **KERNEL)
+@kernel(uint64(_S, uint64, int64, int64))
 def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
     """Remove the piece of colour ``loser`` on ``square`` with the ban that hung on it; return what is left on board."""
     enemy &= ~(_ONE << np.uint64(square))
@@ -437,7 +437,7 @@ def _take(state, enemy, loser, square):  # type: ignore[no-untyped-def]
     return enemy
 
 
-@njit(types.void(_S, int64, int64), **KERNEL)
+@kernel(types.void(_S, int64, int64))
 def _place(state, mover, square):  # type: ignore[no-untyped-def]
     slot = _board_slot(mover)
     _set_bits(state, slot, _get_bits(state, slot) | _ONE << np.uint64(square))
@@ -446,7 +446,7 @@ def _place(state, mover, square):  # type: ignore[no-untyped-def]
     _restart_clocks(state)
 
 
-@njit(types.void(_P, _S, int64, int64, int64), **KERNEL)
+@kernel(types.void(_P, _S, int64, int64, int64))
 def _move(params, state, mover, square, direction):  # type: ignore[no-untyped-def]
     """Step or jump in ``direction``; the bonus is owed afterwards if enemies stay on the board (Y2, Y3, Y5)."""
     delta = np.int64(params[np.uint64(_DELTAS + direction)])
@@ -470,7 +470,7 @@ def _move(params, state, mover, square, direction):  # type: ignore[no-untyped-d
         _count_capture(state, 1 - mover)
 
 
-@njit(types.void(_P, int64, int64, _S, _S), **KERNEL)
+@kernel(types.void(_P, int64, int64, _S, _S))
 def _view_ban(params, ban, colour, out_from, out_to):  # type: ignore[no-untyped-def]
     """Mark a banned step in the frame of ``colour``."""
     if ban == 0:
@@ -485,7 +485,7 @@ def _view_ban(params, ban, colour, out_from, out_to):  # type: ignore[no-untyped
 
 
 # -- kernels in contract order -------------------------------------------------------------------------------------
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def start_history(params, state, history):  # type: ignore[no-untyped-def]
     """Begin a new repetition history at ``state``, which counts as its first occurrence (Y8)."""
     state[_RECORDED] = 0
@@ -493,7 +493,7 @@ def start_history(params, state, history):  # type: ignore[no-untyped-def]
     _record(state, history)
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def initial(params, state, history):  # type: ignore[no-untyped-def]
     """Write the start: an empty board and full reserves (Y1)."""
     state[:] = 0
@@ -508,7 +508,7 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(_FIVE_BOARDS(_P, _S), **KERNEL)
+@kernel(_FIVE_BOARDS(_P, _S))
 def _choices(params, state):  # type: ignore[no-untyped-def]
     """Squares of the legal actions of each plane but the bonus, in natural's frame and directions (Y2, Y5)."""
     mover = np.int64(state[MOVER])
@@ -524,7 +524,7 @@ def _choices(params, state):  # type: ignore[no-untyped-def]
     return place, forward, backward, left, right
 
 
-@njit(LEGAL, **KERNEL)
+@kernel(LEGAL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions: the bonus while it is owed (Y3), else placements, steps and jumps (Y2, Y5)."""
     squares = np.int64(params[_SQUARES])
@@ -542,14 +542,14 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return _list_bits(params, right, table, (1 + (_RIGHT ^ mover)) * squares, out_actions, count)
 
 
-@njit(int64(uint64), **KERNEL)
+@kernel(int64(uint64))
 def _count_ones(bits):  # type: ignore[no-untyped-def]
     bits = bits - (bits >> _ONE & _PAIRS)
     bits = (bits & _FOURS) + (bits >> _TWO & _FOURS)
     return np.int64((bits + (bits >> _4) & _EIGHTS) * _BYTES >> _56)
 
 
-@njit(SAMPLE, **KERNEL)
+@kernel(SAMPLE)
 def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
     mover = np.int64(state[MOVER])
@@ -581,7 +581,7 @@ def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     return plane * params[_SQUARES] + square
 
 
-@njit(APPLY, **KERNEL)
+@kernel(APPLY)
 def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     """Play a placement, step, jump or bonus (Y2, Y3); a jump that leaves enemies on the board keeps the turn."""
     squares = np.int64(params[_SQUARES])
@@ -602,7 +602,7 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     _pass_turn(params, state, history)
 
 
-@njit(APPLY_CHANCE, **KERNEL)
+@kernel(APPLY_CHANCE)
 def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     """The first player is drawn: ``index`` 0 natural, 1 black (Y1)."""
     state[CHANCE] = 0
@@ -611,7 +611,7 @@ def apply_chance(params, state, history, index):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@njit(VIEW, **KERNEL)
+@kernel(VIEW)
 def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[no-untyped-def]
     """The position as ``seat`` sees it: pieces, bans, reserves, captures, clocks and the bonus owed."""
     squares = np.int64(params[_SQUARES])
@@ -643,7 +643,7 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
         out_scalars[TURN_COUNT] = state[TURNS]
 
 
-@njit(HEURISTIC, **KERNEL)
+@kernel(HEURISTIC)
 def heuristic(params, state, history):  # type: ignore[no-untyped-def]
     """Natural's lead in pieces, board and reserve together, as a share of all pieces of a side."""
     return state[MARGIN] / (params[_PIECES] + 1.0)

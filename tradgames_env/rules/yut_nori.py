@@ -80,8 +80,9 @@ import re
 from typing import Any
 
 import numpy as np
-from numba import int16, int32, int64, njit, types
+from numba import int16, int32, int64, types
 
+from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
     APPLY_CHANCE,
@@ -90,7 +91,6 @@ from tradgames_env.rules.contract import (
     HEADER_SIZE,
     HEURISTIC,
     INITIAL,
-    KERNEL,
     LEGAL,
     MARGIN,
     MOVER,
@@ -402,25 +402,25 @@ _PARAMS, _STATE = int32[::1], int16[::1]
 _THREE_NUMBERS = types.UniTuple(int64, 3)  # type: ignore[no-untyped-call]
 
 
-@njit(int64(int64), **KERNEL)
+@kernel(int64(int64))
 def _lowest(bits: int) -> int:
     """Index of the lowest of 32 bits, scrambled: the place of its entry in BIT_INDEX, UNIT_CODE and FORK_CODE."""
     return (((bits & -bits) * DE_BRUIJN) & WORD) >> DE_BRUIJN_SHIFT
 
 
-@njit(int64(_STATE, int64), **KERNEL)
+@kernel(int64(_STATE, int64))
 def _units(state: State, colour: int) -> int:
     """Bits of the stations where a colour has a unit."""
     return int(state[np.uint64(UNITS + 2 * colour)]) | (int(state[np.uint64(UNITS + 1 + 2 * colour)]) << LOW_BITS)
 
 
-@njit(types.void(_STATE, int64, int64), **KERNEL)
+@kernel(types.void(_STATE, int64, int64))
 def _set_units(state: State, colour: int, units: int) -> None:
     state[np.uint64(UNITS + 2 * colour)] = units & LOW_MASK
     state[np.uint64(UNITS + 1 + 2 * colour)] = units >> LOW_BITS
 
 
-@njit(types.void(_PARAMS, _STATE), **KERNEL)
+@kernel(types.void(_PARAMS, _STATE))
 def _pass_on(params: Params, state: State) -> None:
     """The turn goes to the other side, whose partners alternate (N11); no value stays in hand."""
     seat = int(state[OTHER_SEAT])
@@ -434,7 +434,7 @@ def _pass_on(params: Params, state: State) -> None:
             state[np.uint64(HAND + value)] = 0
 
 
-@njit(types.void(_PARAMS, _STATE), **KERNEL)
+@kernel(types.void(_PARAMS, _STATE))
 def _end_turn(params: Params, state: State) -> None:
     """The next turn begins with a throw, unless there have been enough (N15)."""
     _pass_on(params, state)
@@ -445,7 +445,7 @@ def _end_turn(params: Params, state: State) -> None:
         state[REASON] = REASON_MAX_TURNS
 
 
-@njit(int64(_PARAMS, _STATE, int64, int64), **KERNEL)
+@kernel(int64(_PARAMS, _STATE, int64, int64))
 def _move(params: Params, state: State, code: int, value: int) -> int:
     """Move the mover's unit (or a waiting piece) by a value; return how many enemies it captured (N4 to N8)."""
     mover = int(state[MOVER])
@@ -479,7 +479,7 @@ def _move(params: Params, state: State, code: int, value: int) -> int:
     return captured
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def initial(params: Params, state: State, history: History) -> None:
     """Write the start position (N1, N10)."""
     state[:] = 0
@@ -493,12 +493,12 @@ def initial(params: Params, state: State, history: History) -> None:
     state[OTHER_SEAT] = 1 - first
 
 
-@njit(INITIAL, **KERNEL)
+@kernel(INITIAL)
 def start_history(params: Params, state: State, history: History) -> None:
     """There is no repetition rule, hence no history."""
 
 
-@njit(_THREE_NUMBERS(_PARAMS, _STATE, int64), **KERNEL)
+@kernel(_THREE_NUMBERS(_PARAMS, _STATE, int64))
 def _choices(params: Params, state: State, value: int) -> tuple[int, int, int]:
     """What can be played with a value: 1 if a piece may enter, stations to leave by their second way, by their first.
 
@@ -513,7 +513,7 @@ def _choices(params: Params, state: State, value: int) -> tuple[int, int, int]:
     return 0, 0, units
 
 
-@njit(LEGAL, **KERNEL)
+@kernel(LEGAL)
 def legal(params: Params, state: State, history: History, out_actions: Params) -> int:
     """List the moves of every value in hand, or ``pass`` when there is none (N4, N5, N12, N13)."""
     held = int(state[HELD])
@@ -540,7 +540,7 @@ def legal(params: Params, state: State, history: History, out_actions: Params) -
     return count
 
 
-@njit(int64(int64), **KERNEL)
+@kernel(int64(int64))
 def _count_ones(bits: int) -> int:
     """Number of ones among 32 bits."""
     bits = bits - ((bits >> 1) & 0x55555555)
@@ -548,7 +548,7 @@ def _count_ones(bits: int) -> int:
     return ((((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24) & 0xFF
 
 
-@njit(int64(int64, int64), **KERNEL)
+@kernel(int64(int64, int64))
 def _drop_lowest(bits: int, number: int) -> int:
     """``bits`` without the ``number`` lowest ones."""
     for _ in range(number):
@@ -556,7 +556,7 @@ def _drop_lowest(bits: int, number: int) -> int:
     return bits
 
 
-@njit(SAMPLE, **KERNEL)
+@kernel(SAMPLE)
 def sample(params: Params, state: State, history: History, word):  # type: ignore[no-untyped-def]
     """One of the legal actions, in the order of ``legal``, by the upper half of ``word``."""
     total, left = 0, int(state[HELD])
@@ -585,7 +585,7 @@ def sample(params: Params, state: State, history: History, word):  # type: ignor
     return np.int64(params[PASS])
 
 
-@njit(APPLY, **KERNEL)
+@kernel(APPLY)
 def apply(params: Params, state: State, history: History, action: int) -> None:
     """Play a move or ``pass``; what follows is a throw, another value in hand, the other side's turn or the end."""
     if action == params[PASS]:
@@ -614,7 +614,7 @@ def apply(params: Params, state: State, history: History, action: int) -> None:
         _end_turn(params, state)
 
 
-@njit(APPLY_CHANCE, **KERNEL)
+@kernel(APPLY_CHANCE)
 def apply_chance(params: Params, state: State, history: History, index: int) -> None:
     """Say who starts (N10), or take a throw into the hand: yut and mo may ask for another, nak ends the turn."""
     if state[CHANCE] == FIRST_PLAYER:
@@ -635,7 +635,7 @@ def apply_chance(params: Params, state: State, history: History, index: int) -> 
             state[CHANCE] = THROW
 
 
-@njit(VIEW, **KERNEL)
+@kernel(VIEW)
 def view(  # type: ignore[no-untyped-def]
     params: Params, state: State, history: History, seat: int, out_sites, out_scalars: State
 ) -> None:
@@ -663,7 +663,7 @@ def view(  # type: ignore[no-untyped-def]
     out_scalars[PARTNER] = seat >> 1
 
 
-@njit(HEURISTIC, **KERNEL)
+@kernel(HEURISTIC)
 def heuristic(params: Params, state: State, history: History) -> float:
     """How many throws fewer than black natural still needs to bring its units home one by one, as a share of all."""
     each = int(params[EFFORT + NUM_STATIONS])
