@@ -91,7 +91,9 @@ def build(games: Sequence[str], folder: pathlib.Path) -> tuple[list[Yardstick], 
             complaints.append(f"No C yardstick for {source.stem}: no C compiler ({', '.join(_COMPILERS)}).")
             continue
         program = folder / source.stem
-        result = subprocess.run([path, *FLAGS, source, "-o", program], capture_output=True, text=True, check=False)
+        # From the source's own folder, so that no long path stands where the compiler's complaint should.
+        command = [path, *FLAGS, source.name, "-o", str(program.absolute())]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=source.parent)
         if result.returncode == 0:
             built.append(Yardstick(source.stem, program))
         else:
