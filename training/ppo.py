@@ -266,13 +266,7 @@ def train(
     with _torch_threads(config.threads), _stop_signals() as stop:
         run = _Run(config, run_dir)
         if resume:
-            try:
-                run.restore()
-            except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-                if isinstance(error, ConfigError | CheckpointError):
-                    raise
-                path = run_dir / STATE_FILE
-                raise CheckpointError(f"{path}: its content does not fit the run ({error}); start anew") from error
+            run.restore()
         else:
             (run_dir / "checkpoints").mkdir(parents=True, exist_ok=True)
             run.save()
@@ -423,10 +417,19 @@ class _Run:
         """Take up the saved state.
 
         Raises:
-            CheckpointError: there is none.
+            CheckpointError: there is none, or its content does not fit.
             ConfigError: it is of a run with another configuration.
         """
-        arrays, record = load_state(self.run_dir / STATE_FILE)
+        path = self.run_dir / STATE_FILE
+        arrays, record = load_state(path)
+        try:
+            self._take_up(arrays, record)
+        except (ConfigError, CheckpointError):
+            raise
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise CheckpointError(f"{path}: its content does not fit the run ({error}); start anew") from error
+
+    def _take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
         self._refuse_changes(parse_config(record["config"], str(self.run_dir / STATE_FILE)))
 
         def part(prefix: str) -> dict[str, NDArray[Any]]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from tradgames_env.agents.checkpoint import CheckpointError, NetworkRecord, read_checkpoint
 from tradgames_env.agents.network import PolicyValueNetwork
 from training import ppo
+from training.checkpoint import load_state, save_state
 from training.config import BudgetConfig, ConfigError, PPOConfig, TrainConfig, parse_config
 
 QUIET = Console(quiet=True)
@@ -326,3 +327,15 @@ def test_learns_to_run(sprint: str, tmp_path: pathlib.Path) -> None:
         (move,) = [move for move, share in agent.policy(Position.from_text(sprint, text)).items() if share > 0.5]
         assert move.startswith("run")
     assert agent.value(Position.from_text(sprint, "4 0 o 1")) > agent.value(Position.from_text(sprint, "0 4 o 1"))
+
+
+@pytest.mark.parametrize("missing", ["network/stem.weight", "pool/opponents", "play/states"])
+def test_a_saved_state_that_does_not_fit_is_refused_by_name(sprint: str, tmp_path: pathlib.Path, missing: str) -> None:
+    config = small(sprint, 2)
+    ppo.train(config, tmp_path, console=QUIET)
+    path = tmp_path / ppo.STATE_FILE
+    arrays, record = load_state(path)
+    del arrays[missing]
+    save_state(path, arrays, record)
+    with pytest.raises(CheckpointError, match="its content does not fit the run"):
+        ppo.train(config, tmp_path, resume=True, console=QUIET)

@@ -1,5 +1,7 @@
 """What the built-in agents share: they think in action ids and write notation only for what they are asked."""
 
+import abc
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,16 +9,16 @@ from tradgames_env.agents.base import BaseAgent, deciding_moves
 from tradgames_env.position import Position
 
 
-class ActionAgent(BaseAgent):
+class ActionAgent(BaseAgent, abc.ABC):
     """An agent that plays one of its ``best_actions``, drawn uniformly from its own generator."""
 
+    @abc.abstractmethod
     def best_actions(self, position: Position) -> NDArray[np.int64]:
         """(k,) int64, k >= 1: ids of the legal actions that it holds for equally good and better than all others.
 
         Raises:
             IllegalMoveError: the game is over, or a throw is due.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say which actions are best")
 
     def act(self, position: Position) -> str:
         """One of the best moves, in notation.

@@ -184,12 +184,6 @@ class NetworkAgent:
         """Expected reward of the mover, cut to [-1, 1]; raises as ``act``."""
         return float(np.clip(self._evaluate([position])[1][0, 0], -1.0, 1.0))
 
-    def expected_margin(self, position: Position) -> float:
-        """Lead of the mover to be expected at the end, in what the game counts; raises as ``act``."""
-        scale = self.ruleset.rules.margin_scale(self.ruleset.options)
-        lead = position.margin if position.to_move == 0 else -position.margin
-        return lead + float(self._evaluate([position])[1][0, 1]) * scale
-
     def _evaluate(self, positions: Sequence[Position]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""
         self._refuse_undecided(positions)
@@ -286,13 +280,15 @@ def resolve_device(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.partition(":")[0] == "meta":
+        raise _unusable(name, "it holds no numbers")
     try:
         device = torch.device(name)
-        if device.type == "meta":
-            raise NotImplementedError("it holds no numbers")
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise DeviceError(
-            f"device {name!r} cannot be used ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
-        ) from None
+    except (RuntimeError, AssertionError) as error:
+        raise _unusable(name, str(error).splitlines()[0]) from None
     return device
+
+
+def _unusable(name: str, problem: str) -> DeviceError:
+    return DeviceError(f"device {name!r} cannot be used ({problem}); try 'auto' or 'cpu'")

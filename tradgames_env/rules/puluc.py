@@ -657,7 +657,6 @@ RULES = GameRules(
     format_action=format_action,
     parse_action=parse_action,
     throw=_throw,
-    balance=lambda options, state: None,
     site_pieces=site_pieces,
     status=status,
     board_text=board_text,

@@ -1033,7 +1033,6 @@ RULES = GameRules(
     format_action=format_action,
     parse_action=parse_action,
     throw=lambda options, state: None,
-    balance=lambda options, state: None,
     site_pieces=site_pieces,
     status=status,
     board_text=board_text,
