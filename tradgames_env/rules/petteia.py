@@ -52,6 +52,7 @@ State cells after the header:
 import dataclasses
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -984,6 +985,7 @@ _MOVE = re.compile(
 )
 _STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """(rank, file) steps of the bits of ``_capture_bits``."""
+_NO_HISTORY = np.zeros(0, np.uint64)
 
 
 def _square_name(rank: int, file: int) -> str:
@@ -1120,21 +1122,58 @@ def _read_die(options: PetteiaOptions, state: State, die: str) -> None:
     state[CHANCE] = 0
 
 
-def _captured_squares(options: PetteiaOptions, state: State, rank: int, file: int) -> list[str]:
-    """Names of the squares on which the mover captures by arriving here, in file order, then rank."""
-    bits = _capture_bits(_shared_params(options), state, int(state[MOVER]), rank, file)
-    prey = [(file + across, rank + up) for bit, (up, across) in enumerate(_STEPS) if bits >> bit & 1]
-    return [_square_name(rank, file) for file, rank in sorted(prey)]
-
-
-def format_action(options: PetteiaOptions, state: State, action: int) -> str:
-    """``D2 -> D4`` or ``D2 -> D4 x C4,E4``."""
+@functools.lru_cache(maxsize=32)
+def _move_texts(options: PetteiaOptions) -> tuple[list[str], list[str]]:
+    """Every action of natural and of black in notation, without captures; not to be written to."""
     params = _shared_params(options)
-    move = int(params[params[DECODED] + int(state[MOVER]) * params[NUM_ACTIONS] + action])
-    rank, file = move >> 8 & 15, move >> 12
-    text = f"{_square_name(move & 15, move >> 4 & 15)} -> {_square_name(rank, file)}"
-    captured = _captured_squares(options, state, rank, file)
-    return f"{text} x {','.join(captured)}" if captured else text
+    moves = params[params[DECODED] : params[DECODED] + 2 * params[NUM_ACTIONS]].tolist()
+    texts = [f"{_square_name(m & 15, m >> 4 & 15)} -> {_square_name(m >> 8 & 15, m >> 12)}" for m in moves]
+    return texts[: len(texts) // 2], texts[len(texts) // 2 :]
+
+
+@functools.lru_cache(maxsize=32)
+def _forcing_params(options: PetteiaOptions) -> Params:
+    """Params as with ``forced_capture`` (P15); not to be written to."""
+    params = _shared_params(options).copy()
+    params[FORCED] = 1
+    return params
+
+
+@functools.lru_cache(maxsize=12 * 12 * 16)
+def _prey(rank: int, file: int, bits: int) -> tuple[str, ...]:
+    """Names of the squares that the bits of ``_capture_bits`` mean, in file order, then rank."""
+    prey = [(file + across, rank + up) for bit, (up, across) in enumerate(_STEPS) if bits >> bit & 1]
+    return tuple(_square_name(rank, file) for file, rank in sorted(prey))
+
+
+def _captured_squares(params: Params, state: State, rank: int, file: int) -> tuple[str, ...]:
+    """Names of the squares on which the mover captures by arriving here, in file order, then rank."""
+    return _prey(rank, file, _capture_bits(params, state, int(state[MOVER]), rank, file))
+
+
+def _capture_texts(options: PetteiaOptions, state: State) -> dict[int, str]:
+    """What follows the squares of each legal action that captures, such as `` x C4,E4``.
+
+    If any capture, they are the moves that ``forced_capture`` leaves; if none does, it leaves all.
+    """
+    params = _forcing_params(options)
+    listed = np.empty(int(params[NUM_ACTIONS]), np.int32)
+    count = legal(params, state, _NO_HISTORY, listed)
+    first_move = int(params[DECODED]) + int(state[MOVER]) * int(params[NUM_ACTIONS])
+    texts = {}
+    for action in listed[:count].tolist():
+        move = int(params[first_move + action])
+        captured = _captured_squares(params, state, move >> 8 & 15, move >> 12)
+        if not captured:
+            break
+        texts[action] = f" x {','.join(captured)}"
+    return texts
+
+
+def format_actions(options: PetteiaOptions, state: State, actions: Sequence[int]) -> list[str]:
+    """``D2 -> D4`` or ``D2 -> D4 x C4,E4`` for each of the legal ``actions``."""
+    texts, captures = _move_texts(options)[state[MOVER]], _capture_texts(options, state)
+    return [texts[action] + captures[action] if action in captures else texts[action] for action in actions]
 
 
 def parse_action(options: PetteiaOptions, state: State, text: str) -> int:
@@ -1154,7 +1193,7 @@ def parse_action(options: PetteiaOptions, state: State, text: str) -> int:
     if match[5] is not None:
         squares = re.split(r"[\s,]+", match[5])
         named = [_square_name(*_read_square(options, square[0], square[1:])) for square in squares]
-        captured = _captured_squares(options, state, *goal)
+        captured = _captured_squares(_shared_params(options), state, *goal)
         if sorted(named) != sorted(captured):
             raise IllegalMoveError(f"{text.strip()[:60]!r}: this move captures {','.join(captured) or 'nothing'}")
     if state[MOVER] == 1:
@@ -1246,7 +1285,7 @@ RULES = GameRules(
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
-    format_action=format_action,
+    format_actions=format_actions,
     parse_action=parse_action,
     throw=_throw,
     balance=_balance,
