@@ -402,6 +402,7 @@ _WORDS: Any = types.UniTuple(uint64, 3)  # type: ignore[no-untyped-call]
 _ZERO, _ONE, _2, _3, _4, _8, _15, _16 = (np.uint64(n) for n in (0, 1, 2, 3, 4, 8, 15, 16))
 _31, _32, _48, _56 = (np.uint64(n) for n in (31, 32, 48, 56))
 _LINE, _TEN = np.uint64(0xFFFF), np.uint64(0x3FF)
+_FIRSTS, _ENDS = (np.uint64(sum(1 << 10 * word + bit for word in range(6))) for bit in (0, 9))
 
 
 @kernel(uint64(_PARAMS, int64))
@@ -589,17 +590,26 @@ def _own_and_empty(params, state, colour, word):  # type: ignore[no-untyped-def]
     return own, _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
 
 
+@kernel(_PAIR(uint64, uint64, int64), forceinline=True)
+def _within(own, empty, limit):  # type: ignore[no-untyped-def]
+    """What the pieces ``own`` of a word reach in ``limit`` squares, up and down: each step at most doubles the reach."""
+    up, down, way_up, way_down = own, own, empty, empty
+    for longest in (1, 2, 4, 8):
+        step = np.uint64(min(longest, limit))
+        limit -= np.int64(step)
+        up |= (up << step) & way_up
+        down |= (down >> step) & way_down
+        way_up &= way_up << step
+        way_down &= way_down >> step
+    return up ^ own, down ^ own
+
+
 @kernel(_WORDS(_PARAMS, _STATE, int64), forceinline=True)
 def _reached(params, state, word):  # type: ignore[no-untyped-def]
     """The mover's pieces on a word, and what they reach along the lines towards higher and lower bits (P3, P16)."""
     own, empty = _own_and_empty(params, state, np.int64(state[MOVER]), word)
     if state[DIE_SHOWN] > 0:
-        up, down, higher, lower = _ZERO, _ZERO, own, own
-        for _ in range(np.int64(state[DIE_SHOWN])):
-            higher = (higher << _ONE) & empty
-            lower = (lower >> _ONE) & empty
-            up |= higher
-            down |= lower
+        up, down = _within(own, empty, np.int64(state[DIE_SHOWN]))
         return own, up, down
     # A one added where a run of empty squares begins is carried through to its end, where it is stopped: at a piece, or
     # outside the board, as lines have more bits than squares.
@@ -678,9 +688,9 @@ def _action_to(params, state, word, place, own, goes_up):  # type: ignore[no-unt
 @kernel(int64(_PARAMS, _STATE, uint64, uint64), forceinline=True)
 def _move_at(params, state, before, place):  # type: ignore[no-untyped-def]
     """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
-    word = np.int64(0)
-    for other in range(1, params[SIDE_LINES] >> 2):
-        word += place >= (before >> np.uint64(10 * other)) & _TEN
+    # Each field of a difference keeps its highest bit where ``place`` is not less.
+    ends = _ENDS & ((_ONE << np.uint64(10 * (params[SIDE_LINES] >> 2))) - _ONE)
+    word = np.int64(_count_ones(((place * _FIRSTS | ends) - before) & ends)) - 1
     own, up, down = _reached(params, state, word)
     index = place - ((before >> np.uint64(10 * word)) & _TEN)
     ups = _count_ones(up)
