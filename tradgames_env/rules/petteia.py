@@ -210,6 +210,8 @@ REASONS = ("", "captures", "blocked", "repetition", "quiet", "stalled", "max_tur
 BY_CAPTURES, BY_BLOCK, BY_REPETITION, BY_QUIET, BY_STALLING, BY_MAX_TURNS = range(1, len(REASONS))
 
 _RING_SIZE = 2048
+_BLOCK = 8
+"""Entries of the history compared at once; half a history is a multiple of it."""
 _PAIRS, _FOURS, _EIGHTS = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F))
 _BYTES = np.uint64(0x0101010101010101)
 _COUNTER_MAX = 32_767
@@ -749,23 +751,27 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
     return keys
 
 
-@kernel(types.void(_STATE, _HISTORY, uint64, boolean))
+@kernel(uint64(int64, int64), forceinline=True)
+def _entry(size, number):  # type: ignore[no-untyped-def]
+    """Where the history keeps a position: those with the same side to move, which alone can be equal, lie together."""
+    return np.uint64((number & 1) * (size >> 1) + (number >> 1))
+
+
+@kernel(types.void(_STATE, _HISTORY, uint64, boolean), forceinline=True)
 def _record_position(state, history, change, is_capture):  # type: ignore[no-untyped-def]
     """Append the hash of the position reached, ``change`` away from the last one, and count its repetitions (P11)."""
-    size = history.shape[0]
-    at = np.int64(state[NEXT])
-    filled = np.int64(state[FILLED])
-    position = history[at - 1 if at > 0 else size - 1] ^ change
+    size, at, filled = np.int64(history.shape[0]), np.int64(state[NEXT]), np.int64(state[FILLED])
+    position = history[_entry(size, at - 1)] ^ change
     if is_capture:
-        at = np.int64(0)
-        filled = np.int64(0)
-    repeats = 0
-    for i in range(filled):
-        repeats += history[i] == position
+        at, filled = np.int64(0), np.int64(0)
+    comparable, first = filled >> 1, _entry(size, at & 1)
+    repeats = np.int64(0)
+    for i in range((comparable + _BLOCK - 1) & -_BLOCK):  # whole blocks: as many as vector instructions compare
+        repeats += (history[first + np.uint64(i)] == position) & (i < comparable)
     state[REPEATS] = repeats
     if at == size:
         at = np.int64(0)
-    history[at] = position
+    history[_entry(size, at)] = position
     state[NEXT] = at + 1
     state[FILLED] = min(filled + 1, size)
 
@@ -821,7 +827,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         state[CHANCE] = params[DIE_KIND]
 
 
-@kernel(types.void(_PARAMS, _STATE))
+@kernel(types.void(_PARAMS, _STATE), forceinline=True)
 def _end_turn(params, state):  # type: ignore[no-untyped-def]
     """Pass the turn, end the game if it is decided, else ask for the die (P16)."""
     state[MOVER] = 1 - state[MOVER]
@@ -968,7 +974,8 @@ def _state_size(options: PetteiaOptions) -> int:
 def _history_size(options: PetteiaOptions) -> int:
     if options.repetition_limit == 0:
         return 0
-    return options.quiet_limit + 1 if options.quiet_limit > 0 else _RING_SIZE
+    positions = options.quiet_limit + 1 if options.quiet_limit > 0 else _RING_SIZE
+    return -(-positions // (2 * _BLOCK)) * 2 * _BLOCK
 
 
 def _params(options: PetteiaOptions) -> Params:
