@@ -236,7 +236,6 @@ _FILES = "ABCDEFGHIJKL"
     NUM_ACTIONS,
     FILE_LINES,
     SIDE_LINES,
-    LOWEST_BIT,
     BOARDS,
     RANK_MOVES,
     FILE_MOVES,
@@ -245,15 +244,10 @@ _FILES = "ABCDEFGHIJKL"
     LEADER_KEYS,
     START,
     PARAMS_HEAD,
-) = range(26)
+) = range(25)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
-def _lowest_bits(length: int) -> NDArray[np.int32]:
-    """(2**length,) index of the lowest one bit of each mask; 0 for the empty mask."""
-    return np.array([0] + [(mask & -mask).bit_length() - 1 for mask in range(1, 1 << length)], np.int32)
-
-
 def _board_words(options: PetteiaOptions) -> NDArray[np.int32]:
     """(2 * words,) the squares of each word of four lines, ranks first, as two halves of 31 bits; see ``_reached``."""
     halves = []
@@ -377,7 +371,6 @@ def _shared_params(options: PetteiaOptions) -> Params:
     head[MAX_TURNS] = options.max_turns
     head[FIRST_KIND], head[DIE_KIND], head[STAKE_KIND] = _chance_kinds(options)
     tables = {
-        LOWEST_BIT: _lowest_bits(options.cols),
         BOARDS: _board_words(options),
         RANK_MOVES: _line_moves(options.cols),
         FILE_MOVES: _line_moves(options.rows) if options.rows != options.cols else np.zeros(0, np.int32),
@@ -454,6 +447,45 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
+# A word holds four lines, 16 bits each: ranks first, then files.
+@kernel(uint64(_STATE, int64), forceinline=True)
+def _four_lines(state, cell):  # type: ignore[no-untyped-def]
+    """The word of the four lines from ``cell`` on."""
+    at = np.uint64(cell)
+    low = np.uint64(np.uint16(state[at])) | np.uint64(np.uint16(state[at + _ONE])) << _16
+    high = np.uint64(np.uint16(state[at + _2])) << _32 | np.uint64(np.uint16(state[at + _3])) << _48
+    return low | high
+
+
+@kernel(_PAIR(_PARAMS, _STATE, int64, int64), forceinline=True)
+def _own_and_empty(params, state, colour, word):  # type: ignore[no-untyped-def]
+    """The pieces of ``colour`` and the empty squares on a word."""
+    side = np.int64(params[SIDE_LINES])
+    own = _four_lines(state, LINES + colour * side + 4 * word)
+    enemy = _four_lines(state, LINES + (1 - colour) * side + 4 * word)
+    return own, _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
+
+
+@kernel(uint64(uint64), forceinline=True)
+def _count_ones(bits):  # type: ignore[no-untyped-def]
+    """Number of ones; compiled to one instruction where the machine has it."""
+    bits = bits - ((bits >> _ONE) & _PAIRS)
+    bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
+    return (((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56
+
+
+@kernel(int64(uint64), forceinline=True)
+def _lowest_place(bits):  # type: ignore[no-untyped-def]
+    """Index of the lowest one; one instruction where the machine has it."""
+    return np.int64(_count_ones(~bits & (bits - _ONE)))
+
+
+@kernel(int64(_PARAMS, _STATE, int64), forceinline=True)
+def _pieces(params, state, line):  # type: ignore[no-untyped-def]
+    """The pieces of both sides on a line."""
+    return np.int64(state[np.uint64(LINES + line)] | state[np.uint64(LINES + params[SIDE_LINES] + line)])
+
+
 @kernel(int64(int32[::1], int64, int64, int64, int64))
 def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
@@ -482,28 +514,25 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
     squares = rows * cols
     mover, die = np.int64(state[MOVER]), np.int64(state[DIE_SHOWN])
-    side, files = np.int64(params[SIDE_LINES]), np.int64(params[FILE_LINES])
-    own, enemy = LINES + mover * side, LINES + (1 - mover) * side
-    rank_moves, file_moves, lowest = np.int64(params[RANK_MOVES]), np.int64(params[FILE_MOVES]), params[LOWEST_BIT]
+    files = np.int64(params[FILE_LINES])
+    rank_moves, file_moves = np.int64(params[RANK_MOVES]), np.int64(params[FILE_MOVES])
     shift = 4 + 4 * mover
+    corner, turn = (squares - 1, -1) if mover == 1 else (0, 1)
     count = np.int64(0)
-    for rank in range(rows):
-        left = np.int64(state[np.uint64(own + rank)])
-        occupied = left | np.int64(state[np.uint64(enemy + rank)])
-        while left != 0:
-            file = np.int64(params[np.uint64(lowest + left)])
-            left &= left - 1
-            along_file = np.int64(state[np.uint64(own + files + file)]) | np.int64(state[np.uint64(enemy + files + file)])
-            vertical = np.int64(params[np.uint64(file_moves + (rank << rows) + along_file)])
-            horizontal = np.int64(params[np.uint64(rank_moves + (file << cols) + occupied)])
+    for word in range(files >> 2):
+        left, _ = _own_and_empty(params, state, mover, word)
+        while left != 0:  # piece by piece, not rank by rank: how many stand on a rank cannot be predicted
+            place = _lowest_place(left)
+            left &= left - _ONE
+            rank, file = 4 * word + (place >> 4), place & 15
+            vertical = np.int64(params[np.uint64(file_moves + (rank << rows) + _pieces(params, state, files + file))])
+            horizontal = np.int64(params[np.uint64(rank_moves + (file << cols) + _pieces(params, state, rank))])
             up, across = (vertical >> shift) & 15, (horizontal >> shift) & 15
-            site = rank * cols + file
-            if mover == 1:
-                site = squares - 1 - site
             if die > 0:
                 vertical = _within_die(vertical, up, rows - 1 - rank if mover == 1 else rank, die)
                 horizontal = _within_die(horizontal, across, cols - 1 - file if mover == 1 else file, die)
                 up, across = vertical >> 4, horizontal >> 4
+            site = corner + turn * (rank * cols + file)
             count = _write_actions(out_actions, count, up * squares + site, vertical & 15, squares)
             across += rows - 1
             count = _write_actions(out_actions, count, across * squares + site, horizontal & 15, squares)
@@ -571,30 +600,26 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return captures if captures > 0 else count
 
 
-# A word holds four lines, 16 bits each: ranks first, then files. In one direction no two pieces reach the same
-# square; so there are as many moves as squares reached, each made by the nearest piece on the way back. Which word, line
-# and square a random number means cannot be predicted, so nothing here branches on it.
-@kernel(uint64(_STATE, int64), forceinline=True)
-def _four_lines(state, cell):  # type: ignore[no-untyped-def]
-    """The word of the four lines from ``cell`` on."""
-    at = np.uint64(cell)
-    low = np.uint64(np.uint16(state[at])) | np.uint64(np.uint16(state[at + _ONE])) << _16
-    high = np.uint64(np.uint16(state[at + _2])) << _32 | np.uint64(np.uint16(state[at + _3])) << _48
-    return low | high
-
-
-@kernel(_PAIR(_PARAMS, _STATE, int64, int64), forceinline=True)
-def _own_and_empty(params, state, colour, word):  # type: ignore[no-untyped-def]
-    """The pieces of ``colour`` and the empty squares on a word."""
-    side = np.int64(params[SIDE_LINES])
-    own = _four_lines(state, LINES + colour * side + 4 * word)
-    enemy = _four_lines(state, LINES + (1 - colour) * side + 4 * word)
-    return own, _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
+# In one direction no two pieces reach the same square; so there are as many moves as squares reached, each made by the
+# nearest piece on the way back. Which word, line and square a random number means cannot be predicted, so nothing here
+# branches on it.
+@kernel(_PAIR(uint64, uint64), forceinline=True)
+def _within_reach(own, empty):  # type: ignore[no-untyped-def]
+    """What the pieces ``own`` of a word reach along the lines (P3), towards higher and towards lower bits."""
+    # A one added where a run of empty squares begins is carried through to its end, where it is stopped: at a piece, or
+    # outside the board, as lines have more bits than squares.
+    up = empty & ~(empty + ((own << _ONE) & empty))
+    # Nothing is carried downwards: reach one square, then two more, four more, eight more.
+    down, open_way = own, empty
+    for step in (_ONE, _2, _4, _8):
+        down |= (down >> step) & open_way
+        open_way &= open_way >> step
+    return up, down ^ own
 
 
 @kernel(_PAIR(uint64, uint64, int64), forceinline=True)
-def _within(own, empty, limit):  # type: ignore[no-untyped-def]
-    """What the pieces ``own`` of a word reach in ``limit`` squares, up and down: each step at most doubles the reach."""
+def _within_steps(own, empty, limit):  # type: ignore[no-untyped-def]
+    """The same in at most ``limit`` squares (P16)."""
     up, down, way_up, way_down = own, own, empty, empty
     for longest in (1, 2, 4, 8):
         step = np.uint64(min(longest, limit))
@@ -608,28 +633,13 @@ def _within(own, empty, limit):  # type: ignore[no-untyped-def]
 
 @kernel(_WORDS(_PARAMS, _STATE, int64), forceinline=True)
 def _reached(params, state, word):  # type: ignore[no-untyped-def]
-    """The mover's pieces on a word, and what they reach along the lines towards higher and lower bits (P3, P16)."""
+    """The mover's pieces on a word, and what they reach towards higher and lower bits (P3, P16)."""
     own, empty = _own_and_empty(params, state, np.int64(state[MOVER]), word)
     if state[DIE_SHOWN] > 0:
-        up, down = _within(own, empty, np.int64(state[DIE_SHOWN]))
-        return own, up, down
-    # A one added where a run of empty squares begins is carried through to its end, where it is stopped: at a piece, or
-    # outside the board, as lines have more bits than squares.
-    up = empty & ~(empty + ((own << _ONE) & empty))
-    # Nothing is carried downwards: reach one square, then two more, four more, eight more.
-    down, open_way = own, empty
-    for step in (_ONE, _2, _4, _8):
-        down |= (down >> step) & open_way
-        open_way &= open_way >> step
-    return own, up, down ^ own
-
-
-@kernel(uint64(uint64), forceinline=True)
-def _count_ones(bits):  # type: ignore[no-untyped-def]
-    """Number of ones; compiled to one instruction where the machine has it."""
-    bits = bits - ((bits >> _ONE) & _PAIRS)
-    bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
-    return (((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56
+        up, down = _within_steps(own, empty, np.int64(state[DIE_SHOWN]))
+    else:
+        up, down = _within_reach(own, empty)
+    return own, up, down
 
 
 @kernel(uint64(uint64, uint64), forceinline=True)
@@ -665,8 +675,8 @@ def _origin(pieces, goal, goes_up):  # type: ignore[no-untyped-def]
     below, above = pieces & ((_ONE << goal) - _ONE), pieces >> goal
     for step in (_ONE, _2, _4, _8):
         below |= below >> step
-    lower, higher = _count_ones(below) - _ONE, goal + _count_ones(~above & (above - _ONE))
-    return np.int64(lower if goes_up else higher)
+    lower, higher = np.int64(_count_ones(below)) - 1, np.int64(goal) + _lowest_place(above)
+    return lower if goes_up else higher
 
 
 @kernel(int64(_PARAMS, _STATE, int64, uint64, uint64, boolean), forceinline=True)
@@ -900,13 +910,12 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     colour = seat % 2
     for side in range(2):
         feature, mark = (OWN, OWN_MARK) if side == colour else (ENEMY, ENEMY_MARK)
-        line = LINES + side * np.int64(params[SIDE_LINES])
-        for rank in range(rows):
-            left = np.int64(state[np.uint64(line + rank)])
+        for word in range(params[FILE_LINES] >> 2):
+            left, _ = _own_and_empty(params, state, side, word)
             while left != 0:
-                file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
-                left &= left - 1
-                site = rank * cols + file
+                place = _lowest_place(left)
+                left &= left - _ONE
+                site = (4 * word + (place >> 4)) * cols + (place & 15)
                 out_sites[feature, np.uint64(site if colour == 0 else squares - 1 - site)] = 1
         if params[HAS_LEADERS]:
             leader = np.int64(state[np.uint64(LEADERS + side)])
@@ -928,20 +937,12 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
 @kernel(int64(_PARAMS, _STATE, int64))
 def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     """Number of rook moves (P3) of a colour."""
-    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    side, files = np.int64(params[SIDE_LINES]), np.int64(params[FILE_LINES])
-    own, enemy = LINES + colour * side, LINES + (1 - colour) * side
-    count = np.int64(0)
-    for rank in range(rows):
-        left = np.int64(state[np.uint64(own + rank)])
-        occupied = left | np.int64(state[np.uint64(enemy + rank)])
-        while left != 0:
-            file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
-            left &= left - 1
-            along_file = np.int64(state[np.uint64(own + files + file)]) | np.int64(state[np.uint64(enemy + files + file)])
-            count += params[np.uint64(params[FILE_MOVES] + (rank << rows) + along_file)] & 15
-            count += params[np.uint64(params[RANK_MOVES] + (file << cols) + occupied)] & 15
-    return count
+    count = _ZERO
+    for word in range(params[SIDE_LINES] >> 2):
+        own, empty = _own_and_empty(params, state, colour, word)
+        up, down = _within_reach(own, empty)
+        count += _count_ones(up) + _count_ones(down)
+    return np.int64(count)
 
 
 @kernel(HEURISTIC)
