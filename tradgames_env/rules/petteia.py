@@ -486,16 +486,14 @@ def _pieces(params, state, line):  # type: ignore[no-untyped-def]
     return np.int64(state[np.uint64(LINES + line)] | state[np.uint64(LINES + params[SIDE_LINES] + line)])
 
 
-@kernel(int64(int32[::1], int64, int64, int64, int64))
-def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
+@kernel(int64(int32[::1], int64, int64, int64, int64, int64), forceinline=True)
+def _write_actions(out_actions, count, first, number, step, width):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
 
-    Eight are always written, in one vector store and without a branch that depends on the position. The surplus is
+    ``width`` are always written, by vector stores and without a branch that depends on the position. The surplus is
     overwritten or lies behind the list, where there is room: a side never has pieces on more than half the squares.
     """
-    for i in range(8):
-        out_actions[np.uint64(count + i)] = first + i * step
-    for i in range(8, number):
+    for i in range(width):
         out_actions[np.uint64(count + i)] = first + i * step
     return count + number
 
@@ -508,7 +506,7 @@ def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     return 16 * first + last - first
 
 
-@kernel(int64(_PARAMS, _STATE, int32[::1]))
+@kernel(int64(_PARAMS, _STATE, int32[::1]), forceinline=True)
 def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     """List the rook moves (P3) of the mover, no longer than the die allows (P16); return their number."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
@@ -516,7 +514,7 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     mover, die = np.int64(state[MOVER]), np.int64(state[DIE_SHOWN])
     files = np.int64(params[FILE_LINES])
     rank_moves, file_moves = np.int64(params[RANK_MOVES]), np.int64(params[FILE_MOVES])
-    shift = 4 + 4 * mover
+    shift, width = 4 + 4 * mover, (max(rows, cols) + 6) & ~7
     corner, turn = (squares - 1, -1) if mover == 1 else (0, 1)
     count = np.int64(0)
     for word in range(files >> 2):
@@ -533,9 +531,9 @@ def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
                 horizontal = _within_die(horizontal, across, cols - 1 - file if mover == 1 else file, die)
                 up, across = vertical >> 4, horizontal >> 4
             site = corner + turn * (rank * cols + file)
-            count = _write_actions(out_actions, count, up * squares + site, vertical & 15, squares)
+            count = _write_actions(out_actions, count, up * squares + site, vertical & 15, squares, width)
             across += rows - 1
-            count = _write_actions(out_actions, count, across * squares + site, horizontal & 15, squares)
+            count = _write_actions(out_actions, count, across * squares + site, horizontal & 15, squares, width)
     return count
 
 
