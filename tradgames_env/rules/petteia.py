@@ -659,12 +659,13 @@ def _place_of(bits, index):  # type: ignore[no-untyped-def]
 @kernel(_PAIR(_PARAMS, _STATE), forceinline=True)
 def _count_moves(params, state):  # type: ignore[no-untyped-def]
     """How many moves the mover has, and how many of them lie on the words before each word, ten bits a word."""
-    total, before = _ZERO, _ZERO
-    for word in range(params[SIDE_LINES] >> 2):
+    total, by_word = _ZERO, _ZERO
+    for word in range(params[SIDE_LINES] >> 2):  # no word waits for another: vector instructions take four at once
         _, up, down = _reached(params, state, word)
-        before |= total << np.uint64(10 * word)
-        total += _count_ones(up) + _count_ones(down)
-    return total, before
+        count = _count_ones(up) + _count_ones(down)
+        by_word |= count << np.uint64(10 * word)
+        total += count
+    return total, by_word * (_FIRSTS << np.uint64(10))
 
 
 @kernel(int64(uint64, uint64, boolean), forceinline=True)
