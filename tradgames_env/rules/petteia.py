@@ -617,7 +617,7 @@ def _within_reach(own, empty):  # type: ignore[no-untyped-def]
 
 @kernel(_PAIR(uint64, uint64, int64), forceinline=True)
 def _within_steps(own, empty, limit):  # type: ignore[no-untyped-def]
-    """The same in at most ``limit`` squares (P16)."""
+    """What they reach in at most ``limit`` squares (P16): each step at most doubles the reach."""
     up, down, way_up, way_down = own, own, empty, empty
     for longest in (1, 2, 4, 8):
         step = np.uint64(min(longest, limit))
