@@ -10,9 +10,10 @@
  *
  * A stone moves along a line between its nearest neighbours, so one table look-up for each line of each stone counts
  * its moves, and the k-th is picked without listing any. Of each side the board is kept twice, by ranks and by files:
- * byte i of the one is rank i, byte i of the other is file i. This is the plain way, and the way of the package, not the
- * fastest there is: counting the moves of all stones at once, by filling the 64 bits in each direction, and picking the
- * k-th with the pdep instruction was measured at 1.5 times this speed. It works on no board of more than 64 squares.
+ * byte i of the one is rank i, byte i of the other is file i. This is the plain way, not the fastest there is: counting
+ * the moves of all stones at once, by filling the 64 bits in each direction, and picking the k-th with the pdep
+ * instruction was measured at 1.5 times this speed. It works on no board of more than 64 squares; the package fills four
+ * lines at a time, and selects with plain arithmetic, for boards of up to 12 x 12.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -47,6 +47,8 @@ State cells after the header:
 17, 18   entries in the history; where the next one goes
 19..     bit masks of the pieces on each line: natural's ranks and files, then black's ranks and files
 ======== ==============================================================================================
+
+Empty cells follow the ranks and the files of each side up to a multiple of four: four lines are a word of 64 bits.
 """
 
 import dataclasses
@@ -209,7 +211,8 @@ REASONS = ("", "captures", "blocked", "repetition", "quiet", "stalled", "max_tur
 BY_CAPTURES, BY_BLOCK, BY_REPETITION, BY_QUIET, BY_STALLING, BY_MAX_TURNS = range(1, len(REASONS))
 
 _RING_SIZE = 2048
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BLOCK = 8
+"""Entries of the history compared at once; half a history is a multiple of it."""
 _PAIRS, _FOURS, _EIGHTS = (np.uint64(0x0101010101010101 * n) for n in (0x55, 0x33, 0x0F))
 _BYTES = np.uint64(0x0101010101010101)
 _COUNTER_MAX = 32_767
@@ -232,8 +235,8 @@ _FILES = "ABCDEFGHIJKL"
     DIE_KIND,
     STAKE_KIND,
     NUM_ACTIONS,
-    LOWEST_BIT,
-    BIT_PLACES,
+    FILE_LINES,
+    SIDE_LINES,
     BOARDS,
     RANK_MOVES,
     FILE_MOVES,
@@ -246,19 +249,6 @@ _FILES = "ABCDEFGHIJKL"
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
-def _lowest_bits(length: int) -> NDArray[np.int32]:
-    """(2**length,) index of the lowest one bit of each mask; 0 for the empty mask."""
-    return np.array([0] + [(mask & -mask).bit_length() - 1 for mask in range(1, 1 << length)], np.int32)
-
-
-def _bit_places() -> NDArray[np.int32]:
-    """(64,) index of the single one of a 64-bit word, at the upper six bits of its product with ``_DE_BRUIJN``."""
-    table = np.zeros(64, np.int32)
-    for bit in range(64):
-        table[(((1 << bit) * int(_DE_BRUIJN)) & (2**64 - 1)) >> 58] = bit
-    return table
-
-
 def _board_words(options: PetteiaOptions) -> NDArray[np.int32]:
     """(2 * words,) the squares of each word of four lines, ranks first, as two halves of 31 bits; see ``_reached``."""
     halves = []
@@ -344,10 +334,20 @@ def _start_state(options: PetteiaOptions) -> State:
     return state
 
 
+def _file_lines(options: PetteiaOptions) -> int:
+    """Where a side's files begin among its lines, behind the words of its ranks."""
+    return (options.rows + 3) // 4 * 4
+
+
+def _side_lines(options: PetteiaOptions) -> int:
+    """Cells for the lines of one side."""
+    return _file_lines(options) + (options.cols + 3) // 4 * 4
+
+
 def _put_piece(options: PetteiaOptions, state: State, colour: int, rank: int, file: int) -> None:
-    line = LINES + colour * (options.rows + options.cols)
+    line = LINES + colour * _side_lines(options)
     state[line + rank] |= 1 << file
-    state[line + options.rows + file] |= 1 << rank
+    state[line + _file_lines(options) + file] |= 1 << rank
 
 
 def _chance_kinds(options: PetteiaOptions) -> tuple[int, int, int]:
@@ -363,6 +363,7 @@ def _shared_params(options: PetteiaOptions) -> Params:
     """Params of the options, for the text functions; not to be written to."""
     head = np.zeros(PARAMS_HEAD, np.int32)
     head[ROWS], head[COLS], head[NUM_ACTIONS] = options.rows, options.cols, _num_actions(options)
+    head[FILE_LINES], head[SIDE_LINES] = _file_lines(options), _side_lines(options)
     head[TARGET] = options.capture_target
     head[REPETITION_LIMIT], head[QUIET_LIMIT] = options.repetition_limit, options.quiet_limit
     head[MOST_CAPTURES_WIN] = options.stalled_result == "most_captures"
@@ -371,8 +372,6 @@ def _shared_params(options: PetteiaOptions) -> Params:
     head[MAX_TURNS] = options.max_turns
     head[FIRST_KIND], head[DIE_KIND], head[STAKE_KIND] = _chance_kinds(options)
     tables = {
-        LOWEST_BIT: _lowest_bits(options.cols),
-        BIT_PLACES: _bit_places(),
         BOARDS: _board_words(options),
         RANK_MOVES: _line_moves(options.cols),
         FILE_MOVES: _line_moves(options.rows) if options.rows != options.cols else np.zeros(0, np.int32),
@@ -394,11 +393,12 @@ def _shared_params(options: PetteiaOptions) -> Params:
 # In contract order, each after the helpers it calls: kernels with explicit signatures compile when they are defined.
 # Unsigned indices spare numba's check for negative ones, which costs a third of the speed in the inner loops.
 _PARAMS, _STATE, _HISTORY = int32[::1], int16[::1], uint64[::1]
+_PAIR: Any = types.UniTuple(uint64, 2)  # type: ignore[no-untyped-call]
 _WORDS: Any = types.UniTuple(uint64, 3)  # type: ignore[no-untyped-call]
-_COUNTS: Any = types.Tuple((int64, uint64))  # type: ignore[no-untyped-call]
-_ZERO, _ONE, _2, _4, _8, _16 = (np.uint64(n) for n in (0, 1, 2, 4, 8, 16))
-_31, _32, _48, _56, _58 = (np.uint64(n) for n in (31, 32, 48, 56, 58))
-_BYTE = np.uint64(0xFF)
+_ZERO, _ONE, _2, _3, _4, _8, _15, _16 = (np.uint64(n) for n in (0, 1, 2, 3, 4, 8, 15, 16))
+_31, _32, _48, _56 = (np.uint64(n) for n in (31, 32, 48, 56))
+_LINE, _TEN = np.uint64(0xFFFF), np.uint64(0x3FF)
+_FIRSTS, _ENDS = (np.uint64(sum(1 << 10 * word + bit for word in range(6))) for bit in (0, 9))
 
 
 @kernel(uint64(_PARAMS, int64))
@@ -414,7 +414,7 @@ def _position_hash(params, state):  # type: ignore[no-untyped-def]
     squares = rows * cols
     total = np.uint64(0)
     for colour in range(2):
-        line = LINES + colour * (rows + cols)
+        line = LINES + colour * params[SIDE_LINES]
         for site in range(squares):
             if (state[np.uint64(line + site // cols)] >> (site % cols)) & 1:
                 total ^= _key(params, params[KEYS] + 2 * (colour * squares + site))
@@ -448,16 +448,53 @@ def initial(params, state, history):  # type: ignore[no-untyped-def]
     start_history(params, state, history)
 
 
-@kernel(int64(int32[::1], int64, int64, int64, int64))
-def _write_actions(out_actions, count, first, number, step):  # type: ignore[no-untyped-def]
+# A word holds four lines, 16 bits each: ranks first, then files.
+@kernel(uint64(_STATE, int64), forceinline=True)
+def _four_lines(state, cell):  # type: ignore[no-untyped-def]
+    """The word of the four lines from ``cell`` on."""
+    at = np.uint64(cell)
+    low = np.uint64(np.uint16(state[at])) | np.uint64(np.uint16(state[at + _ONE])) << _16
+    high = np.uint64(np.uint16(state[at + _2])) << _32 | np.uint64(np.uint16(state[at + _3])) << _48
+    return low | high
+
+
+@kernel(_PAIR(_PARAMS, _STATE, int64, int64), forceinline=True)
+def _own_and_empty(params, state, colour, word):  # type: ignore[no-untyped-def]
+    """The pieces of ``colour`` and the empty squares on a word."""
+    side = np.int64(params[SIDE_LINES])
+    own = _four_lines(state, LINES + colour * side + 4 * word)
+    enemy = _four_lines(state, LINES + (1 - colour) * side + 4 * word)
+    return own, _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
+
+
+@kernel(uint64(uint64), forceinline=True)
+def _count_ones(bits):  # type: ignore[no-untyped-def]
+    """Number of ones; compiled to one instruction where the machine has it."""
+    bits = bits - ((bits >> _ONE) & _PAIRS)
+    bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
+    return (((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56
+
+
+@kernel(int64(uint64), forceinline=True)
+def _lowest_place(bits):  # type: ignore[no-untyped-def]
+    """Index of the lowest one; one instruction where the machine has it."""
+    return np.int64(_count_ones(~bits & (bits - _ONE)))
+
+
+@kernel(int64(_PARAMS, _STATE, int64), forceinline=True)
+def _pieces(params, state, line):  # type: ignore[no-untyped-def]
+    """The pieces of both sides on a line."""
+    return np.int64(state[np.uint64(LINES + line)] | state[np.uint64(LINES + params[SIDE_LINES] + line)])
+
+
+@kernel(int64(int32[::1], int64, int64, int64, int64, int64), forceinline=True)
+def _write_actions(out_actions, count, first, number, step, width):  # type: ignore[no-untyped-def]
     """Append ``number`` actions ``first``, ``first + step``, ...; return the new count.
 
-    Eight are always written, in one vector store and without a branch that depends on the position. The surplus is
+    ``width`` are always written, by vector stores and without a branch that depends on the position. The surplus is
     overwritten or lies behind the list, where there is room: a side never has pieces on more than half the squares.
     """
-    for i in range(8):
-        out_actions[np.uint64(count + i)] = first + i * step
-    for i in range(8, number):
+    for i in range(width):
         out_actions[np.uint64(count + i)] = first + i * step
     return count + number
 
@@ -470,36 +507,34 @@ def _within_die(entry, first, square, die):  # type: ignore[no-untyped-def]
     return 16 * first + last - first
 
 
-@kernel(int64(_PARAMS, _STATE, int32[::1]))
+@kernel(int64(_PARAMS, _STATE, int32[::1]), forceinline=True)
 def _list_moves(params, state, out_actions):  # type: ignore[no-untyped-def]
     """List the rook moves (P3) of the mover, no longer than the die allows (P16); return their number."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
     squares = rows * cols
     mover, die = np.int64(state[MOVER]), np.int64(state[DIE_SHOWN])
-    own, enemy = LINES + mover * (rows + cols), LINES + (1 - mover) * (rows + cols)
-    rank_moves, file_moves, lowest = np.int64(params[RANK_MOVES]), np.int64(params[FILE_MOVES]), params[LOWEST_BIT]
-    shift = 4 + 4 * mover
+    files = np.int64(params[FILE_LINES])
+    rank_moves, file_moves = np.int64(params[RANK_MOVES]), np.int64(params[FILE_MOVES])
+    shift, width = 4 + 4 * mover, (max(rows, cols) + 6) & ~7
+    corner, turn = (squares - 1, -1) if mover == 1 else (0, 1)
     count = np.int64(0)
-    for rank in range(rows):
-        left = np.int64(state[np.uint64(own + rank)])
-        occupied = left | np.int64(state[np.uint64(enemy + rank)])
-        while left != 0:
-            file = np.int64(params[np.uint64(lowest + left)])
-            left &= left - 1
-            along_file = np.int64(state[np.uint64(own + rows + file)]) | np.int64(state[np.uint64(enemy + rows + file)])
-            vertical = np.int64(params[np.uint64(file_moves + (rank << rows) + along_file)])
-            horizontal = np.int64(params[np.uint64(rank_moves + (file << cols) + occupied)])
+    for word in range(files >> 2):
+        left, _ = _own_and_empty(params, state, mover, word)
+        while left != 0:  # piece by piece, not rank by rank: how many stand on a rank cannot be predicted
+            place = _lowest_place(left)
+            left &= left - _ONE
+            rank, file = 4 * word + (place >> 4), place & 15
+            vertical = np.int64(params[np.uint64(file_moves + (rank << rows) + _pieces(params, state, files + file))])
+            horizontal = np.int64(params[np.uint64(rank_moves + (file << cols) + _pieces(params, state, rank))])
             up, across = (vertical >> shift) & 15, (horizontal >> shift) & 15
-            site = rank * cols + file
-            if mover == 1:
-                site = squares - 1 - site
             if die > 0:
                 vertical = _within_die(vertical, up, rows - 1 - rank if mover == 1 else rank, die)
                 horizontal = _within_die(horizontal, across, cols - 1 - file if mover == 1 else file, die)
                 up, across = vertical >> 4, horizontal >> 4
-            count = _write_actions(out_actions, count, up * squares + site, vertical & 15, squares)
+            site = corner + turn * (rank * cols + file)
+            count = _write_actions(out_actions, count, up * squares + site, vertical & 15, squares, width)
             across += rows - 1
-            count = _write_actions(out_actions, count, across * squares + site, horizontal & 15, squares)
+            count = _write_actions(out_actions, count, across * squares + site, horizontal & 15, squares, width)
     return count
 
 
@@ -522,9 +557,10 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     is no part of any frame it makes.
     """
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    own, enemy = LINES + mover * (rows + cols), LINES + (1 - mover) * (rows + cols)
-    own_rank, own_file = np.int64(state[np.uint64(own + rank)]), np.int64(state[np.uint64(own + rows + file)])
-    enemy_rank, enemy_file = np.int64(state[np.uint64(enemy + rank)]), np.int64(state[np.uint64(enemy + rows + file)])
+    side, files = np.int64(params[SIDE_LINES]), np.int64(params[FILE_LINES])
+    own, enemy = LINES + mover * side, LINES + (1 - mover) * side
+    own_rank, own_file = np.int64(state[np.uint64(own + rank)]), np.int64(state[np.uint64(own + files + file)])
+    enemy_rank, enemy_file = np.int64(state[np.uint64(enemy + rank)]), np.int64(state[np.uint64(enemy + files + file)])
     if params[HAS_LEADERS]:  # P19: captures are of stones
         leader = np.int64(state[np.uint64(LEADERS + 1 - mover)])
         if leader >> 4 == rank:
@@ -540,7 +576,7 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
         beside = np.int64(state[np.uint64(own + (1 if rank == 0 else rows - 2))]) & enemy_rank
         bits |= _corner_bits(beside, file, cols)
     if params[CORNERS] and (file == 0 or file == cols - 1):
-        beside = np.int64(state[np.uint64(own + rows + (1 if file == 0 else cols - 2))]) & enemy_file
+        beside = np.int64(state[np.uint64(own + files + (1 if file == 0 else cols - 2))]) & enemy_file
         bits |= _corner_bits(beside, rank, rows) << 2
     return bits
 
@@ -563,40 +599,12 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     return captures if captures > 0 else count
 
 
-# A word holds four lines, 16 bits each: ranks first, then files. In one direction no two pieces reach the same
-# square; so there are as many moves as squares reached, each made by the nearest piece on the way back.
-@kernel(uint64(_STATE, int64, int64))
-def _four_lines(state, cell, number):  # type: ignore[no-untyped-def]
-    """The word of the ``number`` lines (at most four) from ``cell`` on."""
-    at = np.uint64(cell)
-    bits = np.uint64(state[at])
-    if number > 1:
-        bits |= np.uint64(state[at + _ONE]) << _16
-    if number > 2:
-        bits |= np.uint64(state[at + _2]) << _32
-    if number > 3:
-        bits |= np.uint64(state[at + _2 + _ONE]) << _48
-    return bits
-
-
-@kernel(_WORDS(_PARAMS, _STATE, int64), forceinline=True)
-def _reached(params, state, word):  # type: ignore[no-untyped-def]
-    """The mover's pieces on a word, and what they reach along the lines towards higher and lower bits (P3, P16)."""
-    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    of_files = 4 * word - ((rows + 3) & ~3)
-    line, number = (4 * word, rows - 4 * word) if of_files < 0 else (rows + of_files, cols - of_files)
-    mover = np.int64(state[MOVER])
-    own = _four_lines(state, LINES + mover * (rows + cols) + line, number)
-    enemy = _four_lines(state, LINES + (1 - mover) * (rows + cols) + line, number)
-    empty = _key(params, np.int64(params[BOARDS]) + 2 * word) & ~(own | enemy)
-    if state[DIE_SHOWN] > 0:
-        up, down, higher, lower = _ZERO, _ZERO, own, own
-        for _ in range(np.int64(state[DIE_SHOWN])):
-            higher = (higher << _ONE) & empty
-            lower = (lower >> _ONE) & empty
-            up |= higher
-            down |= lower
-        return own, up, down
+# In one direction no two pieces reach the same square; so there are as many moves as squares reached, each made by the
+# nearest piece on the way back. Which word, line and square a random number means cannot be predicted, so nothing here
+# branches on it.
+@kernel(_PAIR(uint64, uint64), forceinline=True)
+def _within_reach(own, empty):  # type: ignore[no-untyped-def]
+    """What the pieces ``own`` of a word reach along the lines (P3), towards higher and towards lower bits."""
     # A one added where a run of empty squares begins is carried through to its end, where it is stopped: at a piece, or
     # outside the board, as lines have more bits than squares.
     up = empty & ~(empty + ((own << _ONE) & empty))
@@ -605,76 +613,110 @@ def _reached(params, state, word):  # type: ignore[no-untyped-def]
     for step in (_ONE, _2, _4, _8):
         down |= (down >> step) & open_way
         open_way &= open_way >> step
-    return own, up, down ^ own
+    return up, down ^ own
 
 
-@kernel(int64(uint64))
-def _count_ones(bits):  # type: ignore[no-untyped-def]
-    bits = bits - ((bits >> _ONE) & _PAIRS)
-    bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
-    return np.int64((((bits + (bits >> _4)) & _EIGHTS) * _BYTES) >> _56)
+@kernel(_PAIR(uint64, uint64, int64), forceinline=True)
+def _within_steps(own, empty, limit):  # type: ignore[no-untyped-def]
+    """What they reach in at most ``limit`` squares (P16): each step at most doubles the reach."""
+    up, down, way_up, way_down = own, own, empty, empty
+    for longest in (1, 2, 4, 8):
+        step = np.uint64(min(longest, limit))
+        limit -= np.int64(step)
+        up |= (up << step) & way_up
+        down |= (down >> step) & way_down
+        way_up &= way_up << step
+        way_down &= way_down >> step
+    return up ^ own, down ^ own
 
 
-@kernel(int64(_PARAMS, uint64))
-def _lowest_place(params, bits):  # type: ignore[no-untyped-def]
-    """Index of the lowest one."""
-    return np.int64(params[np.uint64(params[BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)])
+@kernel(_WORDS(_PARAMS, _STATE, int64), forceinline=True)
+def _reached(params, state, word):  # type: ignore[no-untyped-def]
+    """The mover's pieces on a word, and what they reach towards higher and lower bits (P3, P16)."""
+    own, empty = _own_and_empty(params, state, np.int64(state[MOVER]), word)
+    if state[DIE_SHOWN] > 0:
+        up, down = _within_steps(own, empty, np.int64(state[DIE_SHOWN]))
+    else:
+        up, down = _within_reach(own, empty)
+    return own, up, down
 
 
-@kernel(_COUNTS(_PARAMS, _STATE), forceinline=True)
+@kernel(uint64(uint64, uint64), forceinline=True)
+def _place_of(bits, index):  # type: ignore[no-untyped-def]
+    """The place of the one at ``index`` among those of ``bits``."""
+    place = _ZERO
+    for width in (_16, _4, _ONE):  # the quarter it is in, the quarter of that, the bit
+        ones = _ONE << width
+        quarter = np.uint64(index >= _count_ones(bits & (ones - _ONE)))
+        quarter += np.uint64(index >= _count_ones(bits & ((ones << width) - _ONE)))
+        quarter += np.uint64(index >= _count_ones(bits & ((ones << (width + width)) - _ONE)))
+        shift = quarter * width
+        index -= _count_ones(bits & ((_ONE << shift) - _ONE))
+        bits >>= shift
+        place += shift
+    return place
+
+
+@kernel(_PAIR(_PARAMS, _STATE), forceinline=True)
 def _count_moves(params, state):  # type: ignore[no-untyped-def]
-    """How many moves the mover has, and how many of them lie on each word, eight bits a word."""
-    words = ((np.int64(params[ROWS]) + 3) >> 2) + ((np.int64(params[COLS]) + 3) >> 2)
-    total, by_word = np.int64(0), np.uint64(0)
-    for word in range(words):
+    """How many moves the mover has, and how many of them lie on the words before each word, ten bits a word."""
+    total, by_word = _ZERO, _ZERO
+    for word in range(params[SIDE_LINES] >> 2):  # no word waits for another: vector instructions take four at once
         _, up, down = _reached(params, state, word)
         count = _count_ones(up) + _count_ones(down)
+        by_word |= count << np.uint64(10 * word)
         total += count
-        by_word |= np.uint64(count) << np.uint64(8 * word)
-    return total, by_word
+    return total, by_word * (_FIRSTS << np.uint64(10))
 
 
-@kernel(int64(_PARAMS, _STATE, uint64, int64), forceinline=True)
-def _move_at(params, state, by_word, place):  # type: ignore[no-untyped-def]
-    """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
+@kernel(int64(uint64, uint64, boolean), forceinline=True)
+def _origin(pieces, goal, goes_up):  # type: ignore[no-untyped-def]
+    """Where the piece of this line stands that reaches ``goal``: the next one below, or above."""
+    below, above = pieces & ((_ONE << goal) - _ONE), pieces >> goal
+    for step in (_ONE, _2, _4, _8):
+        below |= below >> step
+    lower, higher = np.int64(_count_ones(below)) - 1, np.int64(goal) + _lowest_place(above)
+    return lower if goes_up else higher
+
+
+@kernel(int64(_PARAMS, _STATE, int64, uint64, uint64, boolean), forceinline=True)
+def _action_to(params, state, word, place, own, goes_up):  # type: ignore[no-untyped-def]
+    """The move that reaches the square ``place`` of a word; ``own`` are the mover's pieces on the word."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    word = np.int64(0)
-    while place >= np.int64(by_word & _BYTE):
-        place -= np.int64(by_word & _BYTE)
-        by_word >>= _8
-        word += 1
-    own, up, down = _reached(params, state, word)
-    count = _count_ones(up)
-    goals = up if place < count else down
-    for _ in range(place if place < count else place - count):
-        goals &= goals - _ONE
-    goal = goals & (~goals + _ONE)
-    if place < count:
-        origin = own & (goal - _ONE)
-        for shift in (_ONE, _2, _4, _8, _16, _32):
-            origin |= origin >> shift
-        origin ^= origin >> _ONE
-    else:
-        origin = own & ~(goal | (goal - _ONE))
-    start, end = _lowest_place(params, origin), _lowest_place(params, goal)
-    of_files = 4 * word - ((rows + 3) & ~3)
-    line, start, end = start >> 4, start & 15, end & 15
-    if of_files < 0:
-        rank, file, to_rank, to_file = 4 * word + line, start, 4 * word + line, end
-    else:
-        rank, file, to_rank, to_file = start, of_files + line, end, of_files + line
+    goal = place & _15
+    start, end = _origin((own >> (place - goal)) & _LINE, goal, goes_up), np.int64(goal)
+    line, files = 4 * word + np.int64(place >> _4), np.int64(params[FILE_LINES])
+    on_rank = line < files
+    line -= 0 if on_rank else files
     if state[MOVER] == 1:
-        rank, file, to_rank, to_file = rows - 1 - rank, cols - 1 - file, rows - 1 - to_rank, cols - 1 - to_file
-    plane = rows - 1 + to_file - (to_file > file) if of_files < 0 else to_rank - (to_rank > rank)
-    return plane * rows * cols + rank * cols + file
+        line = (rows if on_rank else cols) - 1 - line
+        last = (cols if on_rank else rows) - 1
+        start, end = last - start, last - end
+    plane = end - (end > start) + (rows - 1 if on_rank else 0)
+    site = line * cols + start if on_rank else start * cols + line
+    return plane * rows * cols + site
 
 
-@kernel(int64(_PARAMS, _STATE, int64, uint64, int64))
-def _capture_at(params, state, total, by_word, place):  # type: ignore[no-untyped-def]
+@kernel(int64(_PARAMS, _STATE, uint64, uint64), forceinline=True)
+def _move_at(params, state, before, place):  # type: ignore[no-untyped-def]
+    """The move at ``place`` among those counted: from word to word, first those towards the higher bits."""
+    # Each field of a difference keeps its highest bit where ``place`` is not less.
+    ends = _ENDS & ((_ONE << np.uint64(10 * (params[SIDE_LINES] >> 2))) - _ONE)
+    word = np.int64(_count_ones(((place * _FIRSTS | ends) - before) & ends)) - 1
+    own, up, down = _reached(params, state, word)
+    index = place - ((before >> np.uint64(10 * word)) & _TEN)
+    ups = _count_ones(up)
+    goes_up = index < ups
+    goal = _place_of(up if goes_up else down, index if goes_up else index - ups)
+    return _action_to(params, state, word, goal, own, goes_up)
+
+
+@kernel(int64(_PARAMS, _STATE, uint64, uint64, int64))
+def _capture_at(params, state, total, before, place):  # type: ignore[no-untyped-def]
     """The move at ``place`` among those that capture; ~their number where there are not so many."""
     mover, count = np.int64(state[MOVER]), np.int64(0)
-    for other in range(total):
-        action = _move_at(params, state, by_word, other)
+    for other in range(np.int64(total)):
+        action = _move_at(params, state, before, np.uint64(other))
         move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
         if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
             if count == place:
@@ -686,20 +728,21 @@ def _capture_at(params, state, total, by_word, place):  # type: ignore[no-untype
 @kernel(SAMPLE)
 def sample(params, state, history, word):  # type: ignore[no-untyped-def]
     """One of the legal actions (P3, P15, P16) by the upper half of ``word``."""
-    total, by_word = _count_moves(params, state)
+    total, before = _count_moves(params, state)
     if params[FORCED]:
-        captures = ~_capture_at(params, state, total, by_word, total)
+        captures = ~_capture_at(params, state, total, before, np.int64(total))
         if captures > 0:
             place = np.int64((word >> _32) * np.uint64(captures) >> _32)
-            return _capture_at(params, state, total, by_word, place)
-    return _move_at(params, state, by_word, np.int64((word >> _32) * np.uint64(total) >> _32))
+            return _capture_at(params, state, total, before, place)
+    return _move_at(params, state, before, (word >> _32) * total >> _32)
 
 
 @kernel(uint64(_PARAMS, _STATE, int64, int64, int64, int64))
 def _remove_captured(params, state, mover, rank, file, captured):  # type: ignore[no-untyped-def]
     """Take the neighbours named by the bits ``captured`` off the board; return their keys, combined."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    enemy = LINES + (1 - mover) * (rows + cols)
+    files = np.int64(params[FILE_LINES])
+    enemy = LINES + (1 - mover) * np.int64(params[SIDE_LINES])
     taken = 0
     keys = np.uint64(0)
     for direction in range(4):
@@ -708,7 +751,7 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
             prey_rank = rank + (step if direction >= 2 else 0)
             prey_file = file + (step if direction < 2 else 0)
             state[np.uint64(enemy + prey_rank)] ^= 1 << prey_file
-            state[np.uint64(enemy + rows + prey_file)] ^= 1 << prey_rank
+            state[np.uint64(enemy + files + prey_file)] ^= 1 << prey_rank
             site = (1 - mover) * rows * cols + prey_rank * cols + prey_file
             keys ^= _key(params, params[KEYS] + 2 * site)
             taken += 1
@@ -718,23 +761,27 @@ def _remove_captured(params, state, mover, rank, file, captured):  # type: ignor
     return keys
 
 
-@kernel(types.void(_STATE, _HISTORY, uint64, boolean))
+@kernel(uint64(int64, int64), forceinline=True)
+def _entry(size, number):  # type: ignore[no-untyped-def]
+    """Where the history keeps a position: those with the same side to move, which alone can be equal, lie together."""
+    return np.uint64((number & 1) * (size >> 1) + (number >> 1))
+
+
+@kernel(types.void(_STATE, _HISTORY, uint64, boolean), forceinline=True)
 def _record_position(state, history, change, is_capture):  # type: ignore[no-untyped-def]
     """Append the hash of the position reached, ``change`` away from the last one, and count its repetitions (P11)."""
-    size = history.shape[0]
-    at = np.int64(state[NEXT])
-    filled = np.int64(state[FILLED])
-    position = history[at - 1 if at > 0 else size - 1] ^ change
+    size, at, filled = np.int64(history.shape[0]), np.int64(state[NEXT]), np.int64(state[FILLED])
+    position = history[_entry(size, at - 1)] ^ change
     if is_capture:
-        at = np.int64(0)
-        filled = np.int64(0)
-    repeats = 0
-    for i in range(filled):
-        repeats += history[i] == position
+        at, filled = np.int64(0), np.int64(0)
+    comparable, first = filled >> 1, _entry(size, at & 1)
+    repeats = np.int64(0)
+    for i in range((comparable + _BLOCK - 1) & -_BLOCK):  # whole blocks: as many as vector instructions compare
+        repeats += (history[first + np.uint64(i)] == position) & (i < comparable)
     state[REPEATS] = repeats
     if at == size:
         at = np.int64(0)
-    history[at] = position
+    history[_entry(size, at)] = position
     state[NEXT] = at + 1
     state[FILLED] = min(filled + 1, size)
 
@@ -742,12 +789,9 @@ def _record_position(state, history, change, is_capture):  # type: ignore[no-unt
 @kernel(boolean(_PARAMS, _STATE, int64))
 def _can_move(params, state, colour):  # type: ignore[no-untyped-def]
     """Whether a piece of ``colour`` stands next to an empty square, whatever the die shows (P10, P16)."""
-    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    own, enemy = LINES + colour * (rows + cols), LINES + (1 - colour) * (rows + cols)
-    for line in range(rows + cols):
-        full = (np.int64(1) << (cols if line < rows else rows)) - 1
-        pieces = np.int64(state[np.uint64(own + line)])
-        if (pieces << 1 | pieces >> 1) & full & ~(pieces | np.int64(state[np.uint64(enemy + line)])):
+    for word in range(params[SIDE_LINES] >> 2):
+        own, empty = _own_and_empty(params, state, colour, word)
+        if (own << _ONE | own >> _ONE) & empty:
             return True
     return False
 
@@ -793,7 +837,7 @@ def _judge(params, state):  # type: ignore[no-untyped-def]
         state[CHANCE] = params[DIE_KIND]
 
 
-@kernel(types.void(_PARAMS, _STATE))
+@kernel(types.void(_PARAMS, _STATE), forceinline=True)
 def _end_turn(params, state):  # type: ignore[no-untyped-def]
     """Pass the turn, end the game if it is decided, else ask for the die (P16)."""
     state[MOVER] = 1 - state[MOVER]
@@ -812,11 +856,11 @@ def apply(params, state, history, action):  # type: ignore[no-untyped-def]
     move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
     from_rank, from_file, rank, file = move & 15, (move >> 4) & 15, (move >> 8) & 15, move >> 12
     captured = _capture_bits(params, state, mover, rank, file)
-    own = LINES + mover * (rows + cols)
+    own, files = LINES + mover * np.int64(params[SIDE_LINES]), np.int64(params[FILE_LINES])
     state[np.uint64(own + from_rank)] ^= 1 << from_file
-    state[np.uint64(own + rows + from_file)] ^= 1 << from_rank
+    state[np.uint64(own + files + from_file)] ^= 1 << from_rank
     state[np.uint64(own + rank)] |= 1 << file
-    state[np.uint64(own + rows + file)] |= 1 << rank
+    state[np.uint64(own + files + file)] |= 1 << rank
     origin, goal = mover * squares + from_rank * cols + from_file, mover * squares + rank * cols + file
     keys = params[KEYS]
     change = _key(params, keys + 4 * squares) ^ _key(params, keys + 2 * origin) ^ _key(params, keys + 2 * goal)
@@ -866,13 +910,12 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
     colour = seat % 2
     for side in range(2):
         feature, mark = (OWN, OWN_MARK) if side == colour else (ENEMY, ENEMY_MARK)
-        line = LINES + side * (rows + cols)
-        for rank in range(rows):
-            left = np.int64(state[np.uint64(line + rank)])
+        for word in range(params[FILE_LINES] >> 2):
+            left, _ = _own_and_empty(params, state, side, word)
             while left != 0:
-                file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
-                left &= left - 1
-                site = rank * cols + file
+                place = _lowest_place(left)
+                left &= left - _ONE
+                site = (4 * word + (place >> 4)) * cols + (place & 15)
                 out_sites[feature, np.uint64(site if colour == 0 else squares - 1 - site)] = 1
         if params[HAS_LEADERS]:
             leader = np.int64(state[np.uint64(LEADERS + side)])
@@ -894,19 +937,12 @@ def view(params, state, history, seat, out_sites, out_scalars):  # type: ignore[
 @kernel(int64(_PARAMS, _STATE, int64))
 def _mobility(params, state, colour):  # type: ignore[no-untyped-def]
     """Number of rook moves (P3) of a colour."""
-    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    own, enemy = LINES + colour * (rows + cols), LINES + (1 - colour) * (rows + cols)
-    count = np.int64(0)
-    for rank in range(rows):
-        left = np.int64(state[np.uint64(own + rank)])
-        occupied = left | np.int64(state[np.uint64(enemy + rank)])
-        while left != 0:
-            file = np.int64(params[np.uint64(params[LOWEST_BIT] + left)])
-            left &= left - 1
-            along_file = np.int64(state[np.uint64(own + rows + file)]) | np.int64(state[np.uint64(enemy + rows + file)])
-            count += params[np.uint64(params[FILE_MOVES] + (rank << rows) + along_file)] & 15
-            count += params[np.uint64(params[RANK_MOVES] + (file << cols) + occupied)] & 15
-    return count
+    count = _ZERO
+    for word in range(params[SIDE_LINES] >> 2):
+        own, empty = _own_and_empty(params, state, colour, word)
+        up, down = _within_reach(own, empty)
+        count += _count_ones(up) + _count_ones(down)
+    return np.int64(count)
 
 
 @kernel(HEURISTIC)
@@ -933,13 +969,14 @@ def _num_seats(options: PetteiaOptions) -> int:
 
 
 def _state_size(options: PetteiaOptions) -> int:
-    return LINES + 2 * (options.rows + options.cols)
+    return LINES + 2 * _side_lines(options)
 
 
 def _history_size(options: PetteiaOptions) -> int:
     if options.repetition_limit == 0:
         return 0
-    return options.quiet_limit + 1 if options.quiet_limit > 0 else _RING_SIZE
+    positions = options.quiet_limit + 1 if options.quiet_limit > 0 else _RING_SIZE
+    return -(-positions // (2 * _BLOCK)) * 2 * _BLOCK
 
 
 def _params(options: PetteiaOptions) -> Params:
@@ -1012,7 +1049,7 @@ def site_pieces(options: PetteiaOptions, state: State) -> list[str]:
     """The letter on each site in natural's frame: ``o x`` stones, ``O X`` leaders, ``""`` when empty."""
     pieces = [""] * options.squares
     for colour, letter in enumerate("ox"):
-        line = LINES + colour * (options.rows + options.cols)
+        line = LINES + colour * _side_lines(options)
         for site in range(options.squares):
             rank, file = divmod(site, options.cols)
             if int(state[line + rank]) >> file & 1:
