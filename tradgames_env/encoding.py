@@ -86,6 +86,7 @@ PLANE_INDEX: dict[str, int] = {plane.name: index for index, plane in enumerate(P
 
 _PLAYABLE = len(SITE_FEATURES)
 _FIRST_SCALAR = _PLAYABLE + 1
+_NUM_SCALARS = len(SCALARS)
 
 
 @kernel(
@@ -176,6 +177,7 @@ class Encoder:
         self.ruleset = ruleset
         self.shape = (len(PLANES), height, width)
         self._cells = np.array([row * width + column for row, column in layout.cells], np.uint64)
+        self._sites_shape = (len(SITE_FEATURES), len(self._cells))
         scales = ruleset.rules.feature_scales(ruleset.options)
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
@@ -231,19 +233,19 @@ class Encoder:
 
     def observe(self, position: Position, seat: int | None = None) -> NDArray[np.float32]:
         """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""
+        ruleset = self.ruleset
         state, history = position.rows
         sites, scalars = self._blank_view()
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
-        self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
+        ruleset.rules.kernels.view(ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
-        _write_planes(
-            sites, scalars, np.zeros_like(scalars), self._cells, self._site_factors, self._scalar_factors, out
-        )
+        shown = np.zeros(_NUM_SCALARS, np.int16)  # several times as fast as zeros_like
+        _write_planes(sites, scalars, shown, self._cells, self._site_factors, self._scalar_factors, out)
         return out.reshape(self.shape)
 
     def _blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-        return np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16), np.zeros(len(SCALARS), np.int16)
+        return np.zeros(self._sites_shape, np.int16), np.zeros(_NUM_SCALARS, np.int16)
 
     def informative_cells(self) -> NDArray[np.int64]:
         """(F,) int64: indices into a flattened observation that can differ from a constant, each number once.

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, seed_generators
+from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, mark_actions, seed_generators
 from tradgames_env.rules.contract import (
     BLACK_WINS,
     CHANCE,
@@ -249,6 +249,9 @@ class Position:
             NotationError: the text cannot be read as a move of this game.
             IllegalMoveError: it cannot be played now.
         """
+        # The usual case first and fast; nothing is legal unless a seat decides.
+        if type(move) is int and 0 <= move < self.ruleset.num_actions and self._legal_mask()[move]:
+            return move
         self._refuse_unless_deciding()
         if isinstance(move, str):
             action = self.ruleset.rules.parse_action(self.ruleset.options, self._state, move)
@@ -397,10 +400,11 @@ class Position:
         """(A,) int8, kept until the position changes; not to be written to."""
         if self._mask is None:
             self._mask = np.zeros(self.ruleset.num_actions, np.int8)
-            if not self.is_over and not self.chance_due:
-                actions = np.empty(self.ruleset.num_actions, np.int32)
-                count = self.ruleset.kernels.legal(self.ruleset.params, self._state, self._history, actions)
-                self._mask[actions[:count]] = 1
+            if self._state[OUTCOME] == RUNNING and self._state[CHANCE] == 0:
+                ruleset = self.ruleset
+                actions = np.empty(ruleset.num_actions, np.int32)
+                count = ruleset.rules.kernels.legal(ruleset.params, self._state, self._history, actions)
+                mark_actions(actions, count, self._mask)
         return self._mask
 
     def _some_legal_moves(self) -> str:
@@ -414,7 +418,7 @@ class Position:
             raise IllegalMoveError("a throw is due: call apply_chance first")
 
     def _play(self, action: int) -> None:
-        self.ruleset.kernels.apply(self.ruleset.params, self._state, self._history, action)
+        self.ruleset.rules.kernels.apply(self.ruleset.params, self._state, self._history, action)
         self._mask = None
         self._throw_if_automatic()
 

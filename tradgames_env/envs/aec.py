@@ -8,12 +8,12 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
-from pettingzoo.utils import wrappers
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 from pettingzoo.utils.env import ParallelEnv
 
 from tradgames_env.encoding import PLANE_INDEX, Encoder
 from tradgames_env.envs.screen import RENDER_MODES, Screen
+from tradgames_env.envs.wrapped import WrappedGame
 from tradgames_env.position import Position, generator_word
 from tradgames_env.rules.errors import NotationError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
@@ -78,6 +78,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         self._mask_in = mask_in
         self._encoder = Encoder(ruleset, pad_to)
         self._position = Position.from_ruleset(ruleset)
+        self._informs_in_private = mask_in != "obs" or self._position.balance is not None
         self._screen = Screen(render_mode)
         self.possible_agents = [f"player_{seat}" for seat in range(ruleset.num_seats)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
@@ -158,15 +159,21 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
     def _settle(self) -> None:
         """Bring flags, rewards and infos up to the position."""
         position = self._position
-        stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not position.is_over
-        if position.is_over or stopped:
-            self._end(terminated=not stopped and not position.is_truncated)
-        shared = {
-            "winner": position.winner,
-            "reason": "max_cycles" if stopped else position.reason,
-            "move": self._last_move,
-        }
-        self.infos = {agent: {**shared, **self._private_info(agent)} for agent in self.agents}
+        over = position.is_over
+        stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not over
+        if not over and not stopped:
+            self._inform(None, None)
+            return
+        self._end(terminated=over and not position.is_truncated)
+        self._inform(position.winner, "max_cycles" if stopped else position.reason)
+
+    def _inform(self, winner: int | None, reason: str | None) -> None:
+        """Give every agent a fresh info dict."""
+        shared = {"winner": winner, "reason": reason, "move": self._last_move}
+        if self._informs_in_private:
+            self.infos = {agent: {**shared, **self._private_info(agent)} for agent in self.agents}
+        else:
+            self.infos = {agent: shared.copy() for agent in self.agents}
 
     def _end(self, terminated: bool) -> None:
         """The game is over for everyone. Before it nobody is paid, so these are the only rewards there are."""
@@ -186,11 +193,10 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         return info
 
     def _mask(self, agent: str) -> NDArray[np.int8]:
-        is_to_move = agent == self.agent_selection and not (self.terminations[agent] or self.truncations[agent])
-        return self._position.action_mask() if is_to_move else self._no_actions()
-
-    def _no_actions(self) -> NDArray[np.int8]:
-        return np.zeros(self._position.ruleset.num_actions, np.int8)
+        # Those whose game is over and who have left are in neither dict.
+        if agent != self.agent_selection or self.terminations.get(agent, True) or self.truncations.get(agent, True):
+            return np.zeros(self.ruleset.num_actions, np.int8)
+        return self._position.action_mask()
 
     def observe(self, agent: str) -> Any:
         """What an agent sees now, as fresh arrays; any agent may be asked at any time.
@@ -206,8 +212,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         image = self._encoder.observe(self._position, self._seats[agent])
         if self._mask_in == "info":
             return image
-        over = agent not in self.agents
-        return {"observation": image, "action_mask": self._no_actions() if over else self._mask(agent)}
+        return {"observation": image, "action_mask": self._mask(agent)}
 
     def state(self) -> NDArray[np.float32]:
         """(C, H, W) float32: the position as natural's first seat sees it."""
@@ -261,8 +266,7 @@ def raw_env(game: str, variant: str = "box", **kwargs: Any) -> TraditionalGameEn
 
 def env(game: str, variant: str = "box", **kwargs: Any) -> Any:
     """The environment of a game in PettingZoo's own wrappers: an illegal move ends the game with -1 for the mover."""
-    wrapped = wrappers.TerminateIllegalWrapper(raw_env(game, variant, **kwargs), illegal_reward=-1)
-    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+    return WrappedGame(raw_env(game, variant, **kwargs))
 
 
 def parallel_env(game: str, variant: str = "box", **kwargs: Any) -> ParallelEnv:  # type: ignore[type-arg]
