@@ -125,6 +125,39 @@ def test_a_copy_with_a_seed_throws_its_own() -> None:
     assert len(throws) > 3
 
 
+def test_lists_handed_out_belong_to_the_caller(game: str) -> None:
+    position = Position(game, seed=2)
+    moves, actions = position.legal_moves(), position.legal_actions()
+    position.legal_moves().clear()
+    position.legal_actions().clear()
+    position.action_mask()[:] = 0
+    assert (position.legal_moves(), position.legal_actions()) == (moves, actions)
+    assert position.action_mask().nonzero()[0].tolist() == actions
+
+
+def test_a_text_is_read_in_the_position_as_it_is_now(game: str) -> None:
+    position = Position(game, seed=2)
+    moves = position.legal_moves()
+    position.push(moves[0])
+    assert position.legal_moves() == Position.from_text(game, position.text(), chance="explicit").legal_moves()
+    position.pop()
+    assert position.legal_moves() == moves
+    position.push(moves[-1])
+    position.restart(seed=2)
+    assert position.legal_moves() == moves
+
+
+def test_throws_of_a_copy_with_a_seed_can_be_undone() -> None:
+    position = Position("yut_nori", seed=5).copy(seed=9)
+    before = snapshot(position)
+    position.push(position.legal_actions()[0])
+    after = snapshot(position)
+    position.pop()
+    assert snapshot(position) == before
+    position.push(position.legal_actions()[0])
+    assert snapshot(position) == after
+
+
 def test_public_api_example() -> None:
     assert tg.games() == ("petteia", "puluc", "yote", "yut_nori")
     assert set(tg.variants("petteia")) == {"box", "fr8", "fr6", "simple", "divination", "gambling", "mini"}

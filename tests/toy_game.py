@@ -5,6 +5,7 @@ that far or ``wait``s. Running past the end wins. Showing 2 and running keeps th
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
@@ -167,8 +168,8 @@ def parse_position(options: SprintOptions, text: str) -> State:
     return state
 
 
-def format_action(options: SprintOptions, state: State, action: int) -> str:
-    return "wait" if action == WAIT else f"run {state[SHOWN]}"
+def format_actions(options: SprintOptions, state: State, actions: Sequence[int]) -> list[str]:
+    return ["wait" if action == WAIT else f"run {state[SHOWN]}" for action in actions]
 
 
 def parse_action(options: SprintOptions, state: State, text: str) -> int:
@@ -205,7 +206,7 @@ RULES = GameRules(
     start_history=start_history,
     format_position=format_position,
     parse_position=parse_position,
-    format_action=format_action,
+    format_actions=format_actions,
     parse_action=parse_action,
     throw=lambda options, state: int(state[SHOWN]) or None,
     site_pieces=site_pieces,

@@ -28,7 +28,8 @@ from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 Seed = int | np.random.SeedSequence | None
 ChanceMode = Literal["auto", "explicit"]
-_Snapshot = tuple[State, History, NDArray[np.uint64], int | None]
+_Snapshot = tuple[bytes, int | None]
+"""What a position held before something was played on it, and the action that was played; None for a throw."""
 
 # More throws in a row than any game asks for between two moves (three stakes and a die in Petteia).
 _THROWS_BETWEEN_MOVES = 8
@@ -89,7 +90,7 @@ class Position:
             position._start()
             return position
         _refuse_no_text(text)
-        position._state = ruleset.rules.parse_position(ruleset.options, text)
+        position._state[:] = ruleset.rules.parse_position(ruleset.options, text)
         ruleset.rules.start_history(ruleset.params, position._state, position._history)
         position._throw_if_automatic()
         return position
@@ -116,13 +117,23 @@ class Position:
     def _bind(self, ruleset: Ruleset, chance: ChanceMode, seed: Seed) -> None:
         if chance not in ("auto", "explicit"):
             raise ValueError(f"chance must be 'auto' or 'explicit', not {chance!r}")
+        self._hold(ruleset, chance, [])
+        self._rng[:] = generator_word(seed)
+
+    def _hold(self, ruleset: Ruleset, chance: ChanceMode, stack: list[_Snapshot]) -> None:
+        """Set every attribute; the rows are zeros, in one piece of memory that a snapshot takes as a whole."""
         self.ruleset = ruleset
         self.chance: ChanceMode = chance
-        self._state: State = np.zeros(ruleset.state_size, np.int16)
-        self._history: History = np.zeros(ruleset.history_size, np.uint64)
-        self._rng = generator_word(seed)
-        self._stack: list[_Snapshot] = []
-        self._mask: NDArray[np.int8] | None = None
+        state_from = 8 + 8 * ruleset.history_size
+        self._memory = np.zeros(state_from + 2 * ruleset.state_size, np.uint8)
+        self._rng = self._memory[:8].view(np.uint64)
+        self._history: History = self._memory[8:state_from].view(np.uint64)
+        self._state: State = self._memory[state_from:].view(np.int16)
+        # Single cells are read several times a move: from a memoryview that takes a third of the time.
+        self._cells: memoryview[int] = self._state.data
+        self._stack = stack
+        self._legal: NDArray[np.int32] | None = None
+        self._moves: list[str] | None = None
 
     def restart(self, text: str | None = None, *, seed: Seed = None) -> None:
         """Go back to the start, or to the position a text describes; the generator goes on unless seeded anew.
@@ -130,13 +141,15 @@ class Position:
         Raises:
             NotationError: as ``from_text``; the position is unchanged.
         """
-        fresh = Position.from_ruleset(self.ruleset, text, chance="explicit")
-        self._rng = self._rng.copy() if seed is None else generator_word(seed)
-        self._state, self._history = fresh._state, fresh._history
-        self._stack, self._mask = [], None
-        if text is None:
+        fresh = None if text is None else Position.from_ruleset(self.ruleset, text, chance="explicit")
+        if seed is not None:
+            self._rng[:] = generator_word(seed)
+        self._stack = []
+        if fresh is None:
             self._start()
         else:
+            self._state[:], self._history[:] = fresh.rows
+            self._forget_moves()
             self._throw_if_automatic()
 
     # -- what it is -------------------------------------------------------------------------------------------
@@ -166,43 +179,43 @@ class Position:
     @property
     def to_move(self) -> int:
         """0 when natural is to move, 1 for black; who would be next once the game is over."""
-        return int(self._state[MOVER])
+        return self._cells[MOVER]
 
     @property
     def seat(self) -> int:
         """Seat that decides, 0 or 1; up to 3 in team games, where seats 0 and 2 are natural's."""
-        return int(self._state[SEAT])
+        return self._cells[SEAT]
 
     @property
     def is_over(self) -> bool:
         """Whether the game has ended, by the rules or by ``max_turns``."""
-        return bool(self._state[OUTCOME] != RUNNING)
+        return self._cells[OUTCOME] != RUNNING
 
     @property
     def is_truncated(self) -> bool:
         """Whether the game was stopped by ``max_turns``."""
-        return bool(self._state[OUTCOME] == TRUNCATED)
+        return self._cells[OUTCOME] == TRUNCATED
 
     @property
     def winner(self) -> int | None:
         """0 natural, 1 black, None for a draw, a stopped game or one that still runs."""
-        return {NATURAL_WINS: 0, BLACK_WINS: 1}.get(int(self._state[OUTCOME]))
+        return {NATURAL_WINS: 0, BLACK_WINS: 1}.get(self._cells[OUTCOME])
 
     @property
     def reason(self) -> str | None:
         """Why the game is over ("captures", "blocked", "repetition", ...); None while it runs."""
-        return self.ruleset.rules.reasons[self._state[REASON]] or None
+        return self.ruleset.rules.reasons[self._cells[REASON]] or None
 
     @property
     def rewards(self) -> tuple[float, float]:
         """What natural and black are paid at the end; zeros while the game runs."""
-        payoff = float(self._state[PAYOFF]) if self.is_over else 0.0
+        payoff = float(self._cells[PAYOFF]) if self.is_over else 0.0
         return (payoff, 0.0 - payoff)
 
     @property
     def margin(self) -> int:
         """Natural's lead in what the game counts: captures, removed counters, pieces home."""
-        return int(self._state[MARGIN])
+        return self._cells[MARGIN]
 
     @property
     def balance(self) -> int | None:
@@ -212,23 +225,25 @@ class Position:
     @property
     def turns(self) -> int:
         """Turns completed by both sides since the start or since the text was loaded."""
-        return int(self._state[TURNS])
+        return self._cells[TURNS]
 
     # -- moves -----------------------------------------------------------------------------------------------------
 
     def legal_actions(self) -> list[int]:
         """Ids of the legal actions in the mover's frame, ascending; empty when a throw is due or the game is over."""
-        actions: list[int] = self._legal_mask().nonzero()[0].tolist()
+        actions: list[int] = self._legal_ids().tolist()
         return actions
 
     def legal_moves(self) -> list[str]:
         """The legal moves in notation, in the order of their action ids."""
-        rules, options = self.ruleset.rules, self.ruleset.options
-        return [rules.format_action(options, self._state, action) for action in self.legal_actions()]
+        return self._legal_texts().copy()
 
     def action_mask(self) -> NDArray[np.int8]:
         """(A,) int8: 1 for legal actions."""
-        return self._legal_mask().copy()
+        mask = np.zeros(self.ruleset.num_actions, np.int8)
+        actions = self._legal_ids()
+        mark_actions(actions, len(actions), mask)
+        return mask
 
     def notation(self, action: int) -> str:
         """A legal action in notation, captures included.
@@ -240,7 +255,7 @@ class Position:
 
     def notation_of_legal(self, action: int) -> str:
         """``notation`` of an action that is known to be legal, without checking it."""
-        return self.ruleset.rules.format_action(self.ruleset.options, self._state, action)
+        return self.ruleset.rules.format_actions(self.ruleset.options, self._state, [action])[0]
 
     def parse(self, move: str | int) -> int:
         """The id of a legal move given in notation (with or without captures) or as an id.
@@ -249,16 +264,16 @@ class Position:
             NotationError: the text cannot be read as a move of this game.
             IllegalMoveError: it cannot be played now.
         """
-        # The usual case first and fast; nothing is legal unless a seat decides.
-        if type(move) is int and 0 <= move < self.ruleset.num_actions and self._legal_mask()[move]:
-            return move
+        if isinstance(move, str):
+            texts = self._legal_texts()
+            if move in texts:
+                return self._legal_ids().item(texts.index(move))
         self._refuse_unless_deciding()
         if isinstance(move, str):
             action = self.ruleset.rules.parse_action(self.ruleset.options, self._state, move)
         else:
             action = _as_action(move)
-        mask = self._legal_mask()
-        if not 0 <= action < len(mask) or mask[action] == 0:
+        if action not in self._legal_ids().tolist():
             raise IllegalMoveError(f"{_shown(move)} is not legal in {self.text()!r}; legal: {self._some_legal_moves()}")
         return action
 
@@ -292,10 +307,9 @@ class Position:
         """
         if not self._stack:
             raise IndexError("pop from a position on which nothing was played")
-        # Copies: other copies of this position may hold the same rows on their stacks.
-        state, history, rng, action = self._stack.pop()
-        self._state, self._history, self._rng = state.copy(), history.copy(), rng.copy()
-        self._mask = None
+        memory, action = self._stack.pop()
+        self._memory[:] = np.frombuffer(memory, np.uint8)
+        self._forget_moves()
         return action
 
     def clear_stack(self) -> None:
@@ -305,7 +319,7 @@ class Position:
     @property
     def move_stack(self) -> list[int]:
         """Action ids of the moves played on this position."""
-        return [action for *_, action in self._stack if action is not None]
+        return [action for _, action in self._stack if action is not None]
 
     # -- chance ------------------------------------------------------------------------------------------------------
 
@@ -317,13 +331,13 @@ class Position:
     @property
     def chance_due(self) -> bool:
         """Whether a throw is due; always False with ``chance="auto"``."""
-        return bool(self._state[CHANCE] != 0)
+        return self._cells[CHANCE] != 0
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         """(value, probability) of each outcome of the throw that is due; empty when none is."""
         if not self.chance_due:
             return []
-        kind = self.ruleset.chance_kinds[self._state[CHANCE] - 1]
+        kind = self.ruleset.chance_kinds[self._cells[CHANCE] - 1]
         return list(zip(kind.values, kind.probabilities, strict=True))
 
     def apply_chance(self, outcome: int) -> None:
@@ -334,10 +348,11 @@ class Position:
         """
         if not self.chance_due:
             raise IllegalMoveError("no throw is due")
-        kind = self.ruleset.chance_kinds[self._state[CHANCE] - 1]
+        kind = self.ruleset.chance_kinds[self._cells[CHANCE] - 1]
         if not isinstance(outcome, int | np.integer) or isinstance(outcome, bool) or outcome not in kind.values:
             raise IllegalMoveError(f"a {kind.name} shows one of {kind.values}, not {_shown(outcome)}")
         self._remember(None)
+        self._forget_moves()
         index = kind.values.index(outcome)
         self.ruleset.kernels.apply_chance(self.ruleset.params, self._state, self._history, index)
 
@@ -351,7 +366,7 @@ class Position:
         other = Position.__new__(Position)
         other.__setstate__(self.__getstate__())
         if seed is not None:
-            other._rng = generator_word(seed)
+            other._rng[:] = generator_word(seed)
         return other
 
     def text(self) -> str:
@@ -388,27 +403,37 @@ class Position:
 
     def __setstate__(self, values: dict[str, Any]) -> None:
         """Restore what ``__getstate__`` gave."""
-        self.ruleset = load_ruleset(values["game"], values["variant"], **values["overrides"])
-        self.chance = values["chance"]
-        self._state, self._history, self._rng = values["rows"]
-        self._stack = values["stack"]
-        self._mask = None
+        ruleset = load_ruleset(values["game"], values["variant"], **values["overrides"])
+        self._hold(ruleset, values["chance"], values["stack"])
+        self._state[:], self._history[:], self._rng[:] = values["rows"]
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 
-    def _legal_mask(self) -> NDArray[np.int8]:
-        """(A,) int8, kept until the position changes; not to be written to."""
-        if self._mask is None:
-            self._mask = np.zeros(self.ruleset.num_actions, np.int8)
-            if self._state[OUTCOME] == RUNNING and self._state[CHANCE] == 0:
-                ruleset = self.ruleset
-                actions = np.empty(ruleset.num_actions, np.int32)
-                count = ruleset.rules.kernels.legal(ruleset.params, self._state, self._history, actions)
-                mark_actions(actions, count, self._mask)
-        return self._mask
+    def _legal_ids(self) -> NDArray[np.int32]:
+        """(n,) int32, ascending, kept until the position changes; not to be written to."""
+        if self._legal is None:
+            actions = np.empty(self.ruleset.num_actions, np.int32)
+            count = 0
+            if not self.is_over and not self.chance_due:
+                count = self.ruleset.kernels.legal(self.ruleset.params, self._state, self._history, actions)
+            self._legal = actions[:count]
+            self._legal.sort()
+        return self._legal
+
+    def _legal_texts(self) -> list[str]:
+        """Notation of ``_legal_ids``, kept as long; not to be written to."""
+        if self._moves is None:
+            actions = self._legal_ids().tolist()
+            format_actions = self.ruleset.rules.format_actions
+            self._moves = format_actions(self.ruleset.options, self._state, actions) if actions else []
+        return self._moves
+
+    def _forget_moves(self) -> None:
+        """The position changes: what was legal need not be."""
+        self._legal = self._moves = None
 
     def _some_legal_moves(self) -> str:
-        moves = self.legal_moves()
+        moves = self._legal_texts()
         return ", ".join(moves[:6]) + (f" and {len(moves) - 6} more" if len(moves) > 6 else "")
 
     def _refuse_unless_deciding(self) -> None:
@@ -418,19 +443,18 @@ class Position:
             raise IllegalMoveError("a throw is due: call apply_chance first")
 
     def _play(self, action: int) -> None:
-        self.ruleset.rules.kernels.apply(self.ruleset.params, self._state, self._history, action)
-        self._mask = None
+        self.ruleset.kernels.apply(self.ruleset.params, self._state, self._history, action)
+        self._forget_moves()
         self._throw_if_automatic()
 
     def _remember(self, action: int | None) -> None:
-        self._stack.append((self._state, self._history, self._rng, action))
-        self._state, self._history, self._rng = self._state.copy(), self._history.copy(), self._rng.copy()
-        self._mask = None
+        self._stack.append((self._memory.tobytes(), action))
 
     def _start(self) -> None:
         """Begin a game, as ``rules.batch.start_game`` does."""
         for _ in range(MOST_STARTS):
             self.ruleset.kernels.initial(self.ruleset.params, self._state, self._history)
+            self._forget_moves()
             self._throw_if_automatic()
             if not self.is_over:
                 return
@@ -439,10 +463,9 @@ class Position:
         if self.chance == "explicit":
             return
         ruleset = self.ruleset
-        while self._state[CHANCE] != 0:
-            index = draw_outcome(ruleset.odds, self._state[CHANCE], self._rng)
+        while self._cells[CHANCE] != 0:
+            index = draw_outcome(ruleset.odds, self._cells[CHANCE], self._rng)
             ruleset.kernels.apply_chance(ruleset.params, self._state, self._history, index)
-            self._mask = None
 
 
 def generator_word(seed: Seed) -> NDArray[np.uint64]:

@@ -636,16 +636,6 @@ def test_action_ids_are_the_movers() -> None:
         assert load(text).legal_actions() == load(swap_sides(text)).legal_actions()
 
 
-def test_format_action_refuses_what_is_off_the_board() -> None:
-    position = load("5o/6/6/6/6 o 0 1 0 - - -")
-    for action in (30 + 29, 120 + 29, 180, -1):
-        with pytest.raises(IllegalMoveError):
-            yote.RULES.format_action(position.options, position.rows[0], action)
-    edge = load("6/6/4ox/6/6 o 0 0 0 - - -")
-    with pytest.raises(IllegalMoveError):
-        yote.RULES.format_action(edge.options, edge.rows[0], 120 + 16)
-
-
 # -- what is shown -------------------------------------------------------------------------------------------------
 def test_view_of_one_position() -> None:
     position = load("6/2o3/6/6/o4x x 0 3 17 C4C3 F1F2 -", max_turns=50)

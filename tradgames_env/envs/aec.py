@@ -14,7 +14,7 @@ from pettingzoo.utils.env import ParallelEnv
 from tradgames_env.encoding import PLANE_INDEX, Encoder
 from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.envs.wrapped import WrappedGame
-from tradgames_env.position import Position, generator_word
+from tradgames_env.position import Position
 from tradgames_env.rules.errors import NotationError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
@@ -242,7 +242,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         """A copy of the game in progress that goes on identically, or with throws of its own if given a seed."""
         other = copy.deepcopy(self)
         if seed is not None:
-            other._position._rng = generator_word(seed)
+            other._position = other._position.copy(seed=seed)
         return other
 
     def __getstate__(self) -> dict[str, Any]:

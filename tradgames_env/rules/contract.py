@@ -19,7 +19,7 @@ The slots and codes below are compiled into every kernel that names them; ``comp
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -248,8 +248,9 @@ class GameRules:
     is loaded with its outcome, reason and payoff. The caller starts a new history (``start_history``)."""
     start_history: Kernel
     """``start_history(params, state, history)`` of signature INITIAL: begin a new repetition history at ``state``."""
-    format_action: Callable[[Any, State, int], str]
-    """``format_action(options, state, action)``: the move in notation, captures included."""
+    format_actions: Callable[[Any, State, Sequence[int]], list[str]]
+    """``format_actions(options, state, actions)``: legal actions in notation, captures included, in their order. The
+    texts of all legal actions differ."""
     parse_action: Callable[[Any, State, str], int]
     """``parse_action(options, state, text)``: the action a text means in this position, with or without its capture
     suffix; NotationError if it cannot be read. It need not be legal. A suffix that contradicts the position is refused

@@ -52,7 +52,8 @@ State cells after the header:
 import dataclasses
 import functools
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import boolean, int16, int32, int64, types, uint64
@@ -984,6 +985,7 @@ _MOVE = re.compile(
 )
 _STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """(rank, file) steps of the bits of ``_capture_bits``."""
+_NO_HISTORY = np.zeros(0, np.uint64)
 
 
 def _square_name(rank: int, file: int) -> str:
@@ -1120,21 +1122,64 @@ def _read_die(options: PetteiaOptions, state: State, die: str) -> None:
     state[CHANCE] = 0
 
 
-def _captured_squares(options: PetteiaOptions, state: State, rank: int, file: int) -> list[str]:
-    """Names of the squares on which the mover captures by arriving here, in file order, then rank."""
-    bits = _capture_bits(_shared_params(options), state, int(state[MOVER]), rank, file)
+class _Moves(NamedTuple):
+    """What the moves of one colour are, whatever the position; not to be written to.
+
+    Attributes:
+        texts: each action in notation, without captures.
+        goals: rank and file of the square where it ends.
+        forcing: the params as with ``forced_capture`` (P15).
+    """
+
+    texts: list[str]
+    goals: list[tuple[int, int]]
+    forcing: Params
+
+
+@functools.lru_cache(maxsize=32)
+def _moves(options: PetteiaOptions) -> tuple[_Moves, _Moves]:
+    """Moves of natural and of black."""
+    forcing = _shared_params(options).copy()
+    forcing[FORCED] = 1
+    first, number = int(forcing[DECODED]), _num_actions(options)
+    by_colour = []
+    for start in (first, first + number):
+        moves = [[move >> shift & 15 for shift in (0, 4, 8, 12)] for move in forcing[start : start + number].tolist()]
+        texts = [f"{_square_name(*move[:2])} -> {_square_name(*move[2:])}" for move in moves]
+        by_colour.append(_Moves(texts, [(rank, file) for *_, rank, file in moves], forcing))
+    return by_colour[0], by_colour[1]
+
+
+@functools.lru_cache(maxsize=12 * 12 * 16)
+def _prey(rank: int, file: int, bits: int) -> list[str]:
+    """Names of the squares that bits of ``_capture_bits`` mean, in file order, then rank; not to be written to."""
     prey = [(file + across, rank + up) for bit, (up, across) in enumerate(_STEPS) if bits >> bit & 1]
     return [_square_name(rank, file) for file, rank in sorted(prey)]
 
 
-def format_action(options: PetteiaOptions, state: State, action: int) -> str:
-    """``D2 -> D4`` or ``D2 -> D4 x C4,E4``."""
-    params = _shared_params(options)
-    move = int(params[params[DECODED] + int(state[MOVER]) * params[NUM_ACTIONS] + action])
-    rank, file = move >> 8 & 15, move >> 12
-    text = f"{_square_name(move & 15, move >> 4 & 15)} -> {_square_name(rank, file)}"
-    captured = _captured_squares(options, state, rank, file)
-    return f"{text} x {','.join(captured)}" if captured else text
+def _capture_texts(moves: _Moves, state: State) -> dict[int, str]:
+    """What follows the squares of each legal action that captures, such as `` x C4,E4``.
+
+    If any capture, they are the moves that ``forced_capture`` leaves; if none does, it leaves all.
+    """
+    mover = state.item(MOVER)
+    listed = np.empty(len(moves.texts), np.int32)
+    captures = {}
+    for place in range(legal(moves.forcing, state, _NO_HISTORY, listed)):
+        action = listed.item(place)
+        rank, file = moves.goals[action]
+        bits = _capture_bits(moves.forcing, state, mover, rank, file)
+        if bits == 0:
+            break
+        captures[action] = f" x {','.join(_prey(rank, file, bits))}"
+    return captures
+
+
+def format_actions(options: PetteiaOptions, state: State, actions: Sequence[int]) -> list[str]:
+    """``D2 -> D4`` or ``D2 -> D4 x C4,E4`` for each of the legal ``actions``."""
+    moves = _moves(options)[state[MOVER]]
+    texts, captures = moves.texts, _capture_texts(moves, state)
+    return [texts[action] + captures[action] if action in captures else texts[action] for action in actions]
 
 
 def parse_action(options: PetteiaOptions, state: State, text: str) -> int:
@@ -1154,7 +1199,7 @@ def parse_action(options: PetteiaOptions, state: State, text: str) -> int:
     if match[5] is not None:
         squares = re.split(r"[\s,]+", match[5])
         named = [_square_name(*_read_square(options, square[0], square[1:])) for square in squares]
-        captured = _captured_squares(options, state, *goal)
+        captured = _prey(*goal, _capture_bits(_shared_params(options), state, int(state[MOVER]), *goal))
         if sorted(named) != sorted(captured):
             raise IllegalMoveError(f"{text.strip()[:60]!r}: this move captures {','.join(captured) or 'nothing'}")
     if state[MOVER] == 1:
@@ -1246,7 +1291,7 @@ RULES = GameRules(
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
-    format_action=format_action,
+    format_actions=format_actions,
     parse_action=parse_action,
     throw=_throw,
     balance=_balance,

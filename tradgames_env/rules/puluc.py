@@ -36,7 +36,9 @@ State cells after the header (``L`` = length):
 """
 
 import dataclasses
+import functools
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numba import int16, int32, int64, types, uint64
@@ -514,20 +516,34 @@ def _read_turn(options: PulucOptions, state: State, side: str, shown: str) -> No
 def _prisoners(options: PulucOptions, state: State, step: int) -> int:
     """Counters of the other side in the stack on the mover's own step."""
     mover = int(state[MOVER])
-    square = options.length - 1 - step if mover else step
-    return _stack_text(state[SQUARES - 1 + square]).count(_LETTERS[1 - mover])
+    stack = int(state[SQUARES - 1 + (options.length - 1 - step if mover else step)])
+    black = stack.bit_count() - 1
+    return stack.bit_length() - 1 - black if mover else black
 
 
-def format_action(options: PulucOptions, state: State, action: int) -> str:
-    """``enter -> 3``, ``4 -> 6``, ``8 -> home (+2)`` or ``pass``; squares are the mover's own steps."""
-    if action == options.length - 1:
-        return "pass"
-    target = action + int(state[SHOWN])
-    if action == 0:
-        return f"enter -> {target}"
-    if target > options.length - 2:
-        return f"{action} -> home (+{_prisoners(options, state, action)})"
-    return f"{action} -> {target}"
+@functools.lru_cache(maxsize=32)
+def _move_texts(options: PulucOptions) -> list[list[str]]:
+    """By throw, then by action: the move in notation, without the number removed; not to be written to."""
+    last = options.length - 1
+    texts = []
+    for shown in range(6):
+        ends = ["home" if step + shown >= last else str(step + shown) for step in range(1, last)]
+        advances = [f"{step} -> {end}" for step, end in enumerate(ends, 1)]
+        texts.append([f"enter -> {shown}", *advances, "pass"])
+    return texts
+
+
+def format_actions(options: PulucOptions, state: State, actions: Sequence[int]) -> list[str]:
+    """``enter -> 3``, ``4 -> 6``, ``8 -> home (+2)`` or ``pass`` for each of the legal ``actions``.
+
+    Squares are the mover's own steps.
+    """
+    shown, last = int(state[SHOWN]), options.length - 1
+    texts = _move_texts(options)[shown]
+    return [
+        f"{texts[action]} (+{_prisoners(options, state, action)})" if last - shown <= action < last else texts[action]
+        for action in actions
+    ]
 
 
 _MOVE = re.compile(
@@ -654,7 +670,7 @@ RULES = GameRules(
     start_history=start_history,
     format_position=format_position,
     parse_position=parse_position,
-    format_action=format_action,
+    format_actions=format_actions,
     parse_action=parse_action,
     throw=_throw,
     site_pieces=site_pieces,

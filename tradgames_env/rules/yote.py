@@ -64,7 +64,9 @@ number of steps by each side: only every fourth entry is compared.
 """
 
 import dataclasses
+import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -912,32 +914,41 @@ _MOVE_TEXT = re.compile(
 )
 
 
-def format_action(options: YoteOptions, state: State, action: int) -> str:
-    """``+C3``, ``C3 -> C4``, ``C3 -> E3 x D3`` or ``* F1``.
+@functools.lru_cache(maxsize=32)
+def _move_texts(options: YoteOptions) -> tuple[list[tuple[str, str, int]], ...]:
+    """For natural and black a triple for each action; not to be written to.
 
-    Raises:
-        IllegalMoveError: the action leaves the board.
+    Its notation when it is no jump, when it is one, and the bit of the square where an enemy makes it one. A text is
+    empty where the move would leave the board.
     """
+    actions = range(num_actions(options))
+    return tuple([_texts_of(options, colour, action) for action in actions] for colour in range(2))
+
+
+def _texts_of(options: YoteOptions, mover: int, action: int) -> tuple[str, str, int]:
     squares = options.rows * options.cols
-    plane, square = divmod(int(action), squares)
-    if not 0 <= plane < _PLANES:
-        raise IllegalMoveError(f"there is no action {action}; they go from 0 to {_PLANES * squares - 1}")
-    mover = int(state[MOVER])
+    plane, square = divmod(action, squares)
     if mover == 1:
         square = squares - 1 - square
     name = _square_name(options, square)
     if plane in (_PLACE, _BONUS_PLANE):
-        return f"+{name}" if plane == _PLACE else f"* {name}"
+        return (f"+{name}" if plane == _PLACE else f"* {name}"), "", 0
     direction = (plane - 1) ^ mover
     target = _neighbour(options, square, direction)
     if target is None:
-        raise IllegalMoveError(f"action {action} leads from {name} off the board")
-    if site_pieces(options, state)[target] != "xo"[mover]:
-        return f"{name} -> {_square_name(options, target)}"
+        return "", "", 0
+    over = _square_name(options, target)
     landing = _neighbour(options, target, direction)
-    if landing is None:
-        raise IllegalMoveError(f"action {action} jumps from {name} off the board")
-    return f"{name} -> {_square_name(options, landing)} x {_square_name(options, target)}"
+    jump = "" if landing is None else f"{name} -> {_square_name(options, landing)} x {over}"
+    return f"{name} -> {over}", jump, 1 << target
+
+
+def format_actions(options: YoteOptions, state: State, actions: Sequence[int]) -> list[str]:
+    """``+C3``, ``C3 -> C4``, ``C3 -> E3 x D3`` or ``* F1`` for each of the legal ``actions``."""
+    mover = int(state[MOVER])
+    texts = _move_texts(options)[mover]
+    enemy = int(_get_bits(state, _board_slot(1 - mover)))
+    return [jump if enemy & over else plain for plain, jump, over in [texts[action] for action in actions]]
 
 
 def parse_action(options: YoteOptions, state: State, text: str) -> int:
@@ -1030,7 +1041,7 @@ RULES = GameRules(
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
-    format_action=format_action,
+    format_actions=format_actions,
     parse_action=parse_action,
     throw=lambda options, state: None,
     site_pieces=site_pieces,

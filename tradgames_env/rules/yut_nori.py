@@ -77,6 +77,7 @@ State cells after the header:
 import dataclasses
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -689,7 +690,8 @@ _MOVE = re.compile(
 
 def _hand(options: YutNoriOptions, state: State) -> list[int]:
     """Value indices in hand, each as often as it is there, in the order of the values."""
-    held = [value for value in range(NUM_VALUES) if int(state[HELD]) >> value & 1]
+    bits = int(state[HELD])
+    held = [value for value in range(NUM_VALUES) if bits >> value & 1]
     if not options.extra_on_yut_mo:
         return held
     return [value for value in held for _ in range(int(state[HAND + value]))]
@@ -851,16 +853,6 @@ def parse_position(options: YutNoriOptions, text: str) -> State:
     return state
 
 
-def _read_action(options: YutNoriOptions, state: State, action: int) -> tuple[int, int]:
-    """Value index and code of an action id other than ``pass``."""
-    if options.extra_on_yut_mo:
-        return divmod(action, _num_codes(options))
-    held = _hand(options, state)
-    if not held:
-        raise IllegalMoveError("there is no throw in hand")
-    return held[0], action
-
-
 def _target(options: YutNoriOptions, state: State, code: int, value: int) -> int | None:
     """Where a code leads with a value: a station, AT_HOME, or None where there is no such move."""
     way = WAY_RIM if code == ENTER else _unit(state, ORIGINS[code])[1]
@@ -875,24 +867,35 @@ def _captured(state: State, target: int) -> int:
     return _unit(state, target)[0]
 
 
-def format_action(options: YutNoriOptions, state: State, action: int) -> str:
-    """A move such as ``5 short -> 21 x2``, the value first when several are in hand.
+@functools.lru_cache(maxsize=64)
+def _move_texts(options: YutNoriOptions) -> dict[tuple[int, int, int], tuple[str, int]]:
+    """(way, code, value index) -> (the move in notation without captures, bit of the station where it ends)."""
+    texts = {}
+    for (way, code, value), (target, _) in _targets(options).items():
+        origin = "enter" if code == ENTER else str(ORIGINS[code])
+        fork = f" {FORK_WORDS[code]}" if code in FORK_WORDS and value != BACKDO else ""
+        texts[way, code, value] = f"{origin}{fork} -> {_end_word(target)}", 1 << target
+    return texts
 
-    Raises:
-        IllegalMoveError: no throw is in hand, or it has no such move.
-    """
-    if action == _pass_action(options):
-        return "pass"
-    value, code = _read_action(options, state, action)
-    target = _target(options, state, code, value)
-    if target is None:
-        raise IllegalMoveError(f"action {action} is no move with the throw in hand")
-    named = f"{VALUE_NAMES[value]}: " if len(_hand(options, state)) > 1 else ""
-    origin = "enter" if code == ENTER else str(ORIGINS[code])
-    way = f" {FORK_WORDS[code]}" if code in FORK_WORDS and value != BACKDO else ""
-    captured = _captured(state, target)
-    suffix = f" x{captured}" if captured else ""
-    return f"{named}{origin}{way} -> {_end_word(target)}{suffix}"
+
+def format_actions(options: YutNoriOptions, state: State, actions: Sequence[int]) -> list[str]:
+    """``5 short -> 21 x2`` or ``pass`` for each of the legal ``actions``, the value first when several are in hand."""
+    cells, hand = state.tolist(), _hand(options, state)
+    codes, pass_action, table = _num_codes(options), _pass_action(options), _move_texts(options)
+    enemies = UNITS + 2 * (1 - cells[MOVER])
+    enemy = cells[enemies] | cells[enemies + 1] << LOW_BITS
+    texts = []
+    for action in actions:
+        if action == pass_action:
+            texts.append("pass")
+            continue
+        value, code = divmod(action, codes) if options.extra_on_yut_mo else (hand[0], action)
+        way = WAY_RIM if code == ENTER else cells[STATIONS + ORIGINS[code]] >> WAY_SHIFT
+        text, end = table[way, code, value]
+        if enemy & end:
+            text = f"{text} x{cells[STATIONS + end.bit_length() - 1] & COUNT_MASK}"
+        texts.append(text if len(hand) == 1 else f"{VALUE_NAMES[value]}: {text}")
+    return texts
 
 
 def _end_word(target: int | None) -> str:
@@ -1121,7 +1124,7 @@ RULES = GameRules(
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
-    format_action=format_action,
+    format_actions=format_actions,
     parse_action=parse_action,
     throw=_throw,
     site_pieces=site_pieces,
