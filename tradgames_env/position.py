@@ -241,8 +241,7 @@ class Position:
     def action_mask(self) -> NDArray[np.int8]:
         """(A,) int8: 1 for legal actions."""
         mask = np.zeros(self.ruleset.num_actions, np.int8)
-        actions = self._legal_ids()
-        mark_actions(actions, len(actions), mask)
+        mark_actions(self._listed_actions(), mask)
         return mask
 
     def notation(self, action: int) -> str:
@@ -255,7 +254,7 @@ class Position:
 
     def notation_of_legal(self, action: int) -> str:
         """``notation`` of an action that is known to be legal, without checking it."""
-        return self.ruleset.rules.format_actions(self.ruleset.options, self._state, [action])[0]
+        return self.ruleset.notation(self._state, action)
 
     def parse(self, move: str | int) -> int:
         """The id of a legal move given in notation (with or without captures) or as an id.
@@ -412,13 +411,18 @@ class Position:
     def _legal_ids(self) -> NDArray[np.int32]:
         """(n,) int32, ascending, kept until the position changes; not to be written to."""
         if self._legal is None:
-            actions = np.empty(self.ruleset.num_actions, np.int32)
-            count = 0
-            if not self.is_over and not self.chance_due:
-                count = self.ruleset.kernels.legal(self.ruleset.params, self._state, self._history, actions)
-            self._legal = actions[:count]
+            self._legal = self._listed_actions()
             self._legal.sort()
         return self._legal
+
+    def _listed_actions(self) -> NDArray[np.int32]:
+        """(n,) int32, the legal actions as the game lists them."""
+        ruleset = self.ruleset
+        actions = np.empty(ruleset.num_actions, np.int32)
+        count = 0
+        if self._cells[OUTCOME] == RUNNING and self._cells[CHANCE] == 0:
+            count = ruleset.rules.kernels.legal(ruleset.params, self._state, self._history, actions)
+        return actions[:count]
 
     def _legal_texts(self) -> list[str]:
         """Notation of ``_legal_ids``, kept as long; not to be written to."""

@@ -1,6 +1,8 @@
 """The one PettingZoo AEC environment for all games."""
 
 import copy
+import functools
+from collections.abc import Callable
 from typing import Any, Literal
 
 import gymnasium
@@ -12,6 +14,7 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 from pettingzoo.utils.env import ParallelEnv
 
 from tradgames_env.encoding import PLANE_INDEX, Encoder
+from tradgames_env.envs.infos import Info
 from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.envs.wrapped import WrappedGame
 from tradgames_env.position import Position
@@ -125,13 +128,13 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         self._screen.forget_move()
         self.agents = list(self.possible_agents)
         self.num_moves = 0
-        self._last_move: str | None = None
+        self._mover_mask: NDArray[np.int8] | None = None
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.agent_selection = self.possible_agents[self._position.seat]
-        self._settle()
+        self._settle(None)
 
     def step(self, action: int | None) -> None:
         """Play one action of the selected agent; None for an agent whose game is over.
@@ -146,34 +149,40 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        chosen = self._position.parse(_refuse_none(action, agent))
-        self._last_move = self._position.notation_of_legal(chosen)
-        self._screen.before_move(self._position)
-        self._position.advance(chosen)
+        position = self._position
+        chosen = self._legal_action(action, agent)
+        notation = functools.partial(self.ruleset.notation, position.rows[0].copy(), chosen)
+        self._screen.before_move(position)
+        position.advance(chosen)
+        self._mover_mask = None
         self.num_moves += 1
-        self.agent_selection = self.possible_agents[self._position.seat]
-        self._settle()
+        self.agent_selection = self.possible_agents[position.seat]
+        self._settle(notation)
         if self.render_mode == "human":
             self.render()
 
-    def _settle(self) -> None:
-        """Bring flags, rewards and infos up to the position."""
+    def _legal_action(self, action: int | None, agent: str) -> int:
+        mask = self._mask_of_mover()
+        if type(action) is int and 0 <= action < len(mask) and mask[action]:
+            return action
+        if action is None:
+            raise ValueError(f"{agent} is still playing and must act; None is for agents whose game is over")
+        return self._position.parse(action)
+
+    def _settle(self, notation: Callable[[], str] | None) -> None:
+        """Bring flags, rewards and infos up to the position, which a move led to or, without ``notation``, none."""
         position = self._position
         over = position.is_over
         stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not over
-        if not over and not stopped:
-            self._inform(None, None)
-            return
-        self._end(terminated=over and not position.is_truncated)
-        self._inform(position.winner, "max_cycles" if stopped else position.reason)
-
-    def _inform(self, winner: int | None, reason: str | None) -> None:
-        """Give every agent a fresh info dict."""
-        shared = {"winner": winner, "reason": reason, "move": self._last_move}
+        winner = reason = None
+        if over or stopped:
+            self._end(terminated=over and not position.is_truncated)
+            winner, reason = position.winner, "max_cycles" if stopped else position.reason
+        shared = {"winner": winner, "reason": reason, "move": None}
+        self.infos = {agent: Info.of(shared, notation) for agent in self.agents}
         if self._informs_in_private:
-            self.infos = {agent: {**shared, **self._private_info(agent)} for agent in self.agents}
-        else:
-            self.infos = {agent: shared.copy() for agent in self.agents}
+            for agent, info in self.infos.items():
+                info.update(self._private_info(agent))
 
     def _end(self, terminated: bool) -> None:
         """The game is over for everyone. Before it nobody is paid, so these are the only rewards there are."""
@@ -196,7 +205,13 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         # Those whose game is over and who have left are in neither dict.
         if agent != self.agent_selection or self.terminations.get(agent, True) or self.truncations.get(agent, True):
             return np.zeros(self.ruleset.num_actions, np.int8)
-        return self._position.action_mask()
+        return self._mask_of_mover().copy()
+
+    def _mask_of_mover(self) -> NDArray[np.int8]:
+        """(A,) int8, kept until the position changes; not to be handed out."""
+        if self._mover_mask is None:
+            self._mover_mask = self._position.action_mask()
+        return self._mover_mask
 
     def observe(self, agent: str) -> Any:
         """What an agent sees now, as fresh arrays; any agent may be asked at any time.
@@ -300,9 +315,3 @@ def reset_position(options: dict[str, Any] | None) -> str | None:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the reset option 'position' must be a position text, not {text!r}")
     return text
-
-
-def _refuse_none(action: int | None, agent: str) -> int:
-    if action is None:
-        raise ValueError(f"{agent} is still playing and must act; None is for agents whose game is over")
-    return action

@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradgames_env.rules.batch import odds_table
-from tradgames_env.rules.contract import BoardLayout, ChanceKind, GameRules, Kernels, Options, Params, make_options
+from tradgames_env.rules.contract import (
+    BoardLayout,
+    ChanceKind,
+    GameRules,
+    Kernels,
+    Options,
+    Params,
+    State,
+    make_options,
+)
 from tradgames_env.rules.registry import load_rules
 
 
@@ -54,6 +63,10 @@ class Ruleset:
         """For messages and file names: ``petteia/fr6``, ``petteia/box+quiet_limit=60``."""
         changes = "".join(f"+{name}={value}" for name, value in self.overrides.items())
         return f"{self.game}/{self.variant}{changes}"
+
+    def notation(self, state: State, action: int) -> str:
+        """An action that is legal in ``state`` (S,) int16, in notation."""
+        return self.rules.format_actions(self.options, state, [action])[0]
 
 
 def load_ruleset(game: str, variant: str = "box", **overrides: Any) -> Ruleset:
