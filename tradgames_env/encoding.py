@@ -86,7 +86,6 @@ PLANE_INDEX: dict[str, int] = {plane.name: index for index, plane in enumerate(P
 
 _PLAYABLE = len(SITE_FEATURES)
 _FIRST_SCALAR = _PLAYABLE + 1
-_NUM_SCALARS = len(SCALARS)
 
 
 @kernel(
@@ -112,6 +111,18 @@ def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, ou
         plane = _FIRST_SCALAR + scalar
         for cell in range(out.shape[1]):
             out[plane, cell] = value
+
+
+@kernel(
+    types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, :, ::1]),
+)
+def _write_view(sites, scalars, blank, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
+    """Write one view into ``out`` (C, H, W) as ``Encoder.empty`` makes it; leave zeros in the three arrays before."""
+    planes = out.reshape(out.shape[0], out.shape[1] * out.shape[2])
+    _write_planes(sites, scalars, blank, cells, site_factors, scalar_factors, planes)
+    sites[:] = 0
+    scalars[:] = 0
+    blank[:] = 0
 
 
 @kernel(
@@ -177,11 +188,12 @@ class Encoder:
         self.ruleset = ruleset
         self.shape = (len(PLANES), height, width)
         self._cells = np.array([row * width + column for row, column in layout.cells], np.uint64)
-        self._sites_shape = (len(SITE_FEATURES), len(self._cells))
         scales = ruleset.rules.feature_scales(ruleset.options)
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
-        self._blank: NDArray[np.float32] = self.empty(1)[0].reshape(len(PLANES), -1)
+        self._blank: NDArray[np.float32] = self.empty(1)[0]
+        # Zeroed space for the view of one position. Whoever observes takes one out, so that threads do not share it.
+        self._spaces: list[tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int16]]] = []
 
     def empty(self, count: int) -> NDArray[np.float32]:
         """(count, C, H, W) float32 with the planes that never change; what ``encode_range`` writes into."""
@@ -235,17 +247,21 @@ class Encoder:
         """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""
         ruleset = self.ruleset
         state, history = position.rows
-        sites, scalars = self._blank_view()
+        try:
+            space = self._spaces.pop()
+        except IndexError:
+            space = (*self._blank_view(), np.zeros(len(SCALARS), np.int16))
+        sites, scalars, shown = space
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
         ruleset.rules.kernels.view(ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
-        shown = np.zeros(_NUM_SCALARS, np.int16)  # several times as fast as zeros_like
-        _write_planes(sites, scalars, shown, self._cells, self._site_factors, self._scalar_factors, out)
-        return out.reshape(self.shape)
+        _write_view(sites, scalars, shown, self._cells, self._site_factors, self._scalar_factors, out)
+        self._spaces.append(space)
+        return out
 
     def _blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-        return np.zeros(self._sites_shape, np.int16), np.zeros(_NUM_SCALARS, np.int16)
+        return np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16), np.zeros(len(SCALARS), np.int16)
 
     def informative_cells(self) -> NDArray[np.int64]:
         """(F,) int64: indices into a flattened observation that can differ from a constant, each number once.

@@ -12,19 +12,9 @@ class Info(dict[str, Any]):
     touches values writes the move first; copies and pickles are plain dicts.
     """
 
-    _notation: Callable[[], str] | None = None
-
-    @classmethod
-    def of(cls, values: dict[str, Any], notation: Callable[[], str] | None) -> "Info":
-        """A fresh info dict.
-
-        Args:
-            values: what it holds, None under "move".
-            notation: gives the move; None leaves it as it is.
-        """
-        info = cls(values)
-        info._notation = notation
-        return info
+    __slots__ = ("notation",)
+    notation: Callable[[], str] | None
+    """Gives the move that is not written yet."""
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """As a plain dict."""
@@ -37,8 +27,9 @@ def _with_the_move(name: str) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def method(self: Info, *args: Any, **kwargs: Any) -> Any:
-        if self._notation is not None:
-            notation, self._notation = self._notation, None
+        notation = getattr(self, "notation", None)
+        if notation is not None:
+            self.notation = None
             dict.__setitem__(self, "move", notation())
         return plain(self, *args, **kwargs)
 
