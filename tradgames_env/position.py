@@ -241,7 +241,7 @@ class Position:
     def action_mask(self) -> NDArray[np.int8]:
         """(A,) int8: 1 for legal actions."""
         mask = np.zeros(self.ruleset.num_actions, np.int8)
-        mark_actions(self._listed_actions(), mask)
+        mark_actions(*self._listed_actions(), mask)
         return mask
 
     def notation(self, action: int) -> str:
@@ -411,18 +411,19 @@ class Position:
     def _legal_ids(self) -> NDArray[np.int32]:
         """(n,) int32, ascending, kept until the position changes; not to be written to."""
         if self._legal is None:
-            self._legal = self._listed_actions()
+            actions, count = self._listed_actions()
+            self._legal = actions[:count]
             self._legal.sort()
         return self._legal
 
-    def _listed_actions(self) -> NDArray[np.int32]:
-        """(n,) int32, the legal actions as the game lists them."""
+    def _listed_actions(self) -> tuple[NDArray[np.int32], int]:
+        """(A,) int32 that begins with the legal actions as the game lists them, and their number."""
         ruleset = self.ruleset
         actions = np.empty(ruleset.num_actions, np.int32)
         count = 0
         if self._cells[OUTCOME] == RUNNING and self._cells[CHANCE] == 0:
             count = ruleset.rules.kernels.legal(ruleset.params, self._state, self._history, actions)
-        return actions[:count]
+        return actions, count
 
     def _legal_texts(self) -> list[str]:
         """Notation of ``_legal_ids``, kept as long; not to be written to."""

@@ -1,8 +1,6 @@
 """The one PettingZoo AEC environment for all games."""
 
 import copy
-import functools
-from collections.abc import Callable
 from typing import Any, Literal
 
 import gymnasium
@@ -14,7 +12,7 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 from pettingzoo.utils.env import ParallelEnv
 
 from tradgames_env.encoding import PLANE_INDEX, Encoder
-from tradgames_env.envs.infos import Info
+from tradgames_env.envs.infos import Info, Played
 from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.envs.wrapped import WrappedGame
 from tradgames_env.position import Position
@@ -36,7 +34,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
     zero-sum and paid at the step that ends the game: +1, -1, or 0 for a draw; they are also due when the game is
     truncated, as 0. ``infos[agent]`` holds ``winner`` (0 natural, 1 black, None), ``reason`` (None while the game
     runs), ``move`` (the last one in notation, None at the start), and ``balance`` (the agent's running stakes) in games
-    that are played for stakes.
+    that are played for stakes. The info dicts write the move when they are read first, see ``infos.Info``.
 
     Copies and pickles keep the game in progress and go on identically.
 
@@ -151,28 +149,29 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
             return
         position = self._position
         chosen = self._legal_action(action, agent)
-        notation = functools.partial(_notation, position.ruleset, position.rows[0].tobytes(), chosen)
+        played = Played(position.ruleset, position.rows[0].tobytes(), chosen)
         self._screen.before_move(position)
         position.advance(chosen)
         self._legal = None
         self.num_moves += 1
         self.agent_selection = self.possible_agents[position.seat]
-        self._settle(notation)
+        self._settle(played)
         if self.render_mode == "human":
             self.render()
 
     def _legal_action(self, action: int | None, agent: str) -> int:
-        if self._legal is None:
-            self._mask_of_mover()
-        legal = self._legal
-        if type(action) is int and 0 <= action < len(legal) and legal[action]:
-            return action
         if action is None:
             raise ValueError(f"{agent} is still playing and must act; None is for agents whose game is over")
+        legal = self._legal
+        if legal is None:
+            legal = self._mask(agent).tobytes()
+        # The usual case first and fast; whatever else an action may be is the position's to judge.
+        if type(action) in (int, np.int64) and 0 <= action < len(legal) and legal[action]:
+            return int(action)
         return self._position.parse(action)
 
-    def _settle(self, notation: Callable[[], str] | None) -> None:
-        """Bring flags, rewards and infos up to the position, which a move led to or, without ``notation``, none."""
+    def _settle(self, played: Played | None) -> None:
+        """Bring flags, rewards and infos up to the position and the move that led to it, None if none did."""
         position = self._position
         over = position.is_over
         stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not over
@@ -183,11 +182,9 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         shared = {"winner": winner, "reason": reason, "move": None}
         self.infos = {}
         for agent in self.agents:
-            self.infos[agent] = info = Info(shared)
-            info.notation = notation
-        if self._informs_in_private:
-            for agent, info in self.infos.items():
-                info.update(self._private_info(agent))
+            values = shared | self._private_info(agent) if self._informs_in_private else shared
+            self.infos[agent] = info = Info(values)
+            info.played = played
 
     def _end(self, terminated: bool) -> None:
         """The game is over for everyone. Before it nobody is paid, so these are the only rewards there are."""
@@ -207,13 +204,10 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         return info
 
     def _mask(self, agent: str) -> NDArray[np.int8]:
+        """(A,) int8, fresh. What the mover may do is kept for the step, as bytes, which are fast to make and to ask."""
         # Those whose game is over and who have left are in neither dict.
         if agent != self.agent_selection or self.terminations.get(agent, True) or self.truncations.get(agent, True):
-            return np.zeros(self.ruleset.num_actions, np.int8)
-        return self._mask_of_mover()
-
-    def _mask_of_mover(self) -> NDArray[np.int8]:
-        """(A,) int8, fresh; what it says is kept for the step, as bytes, which are faster to make and to ask."""
+            return np.zeros(self._position.ruleset.num_actions, np.int8)
         mask = self._position.action_mask()
         self._legal = mask.tobytes()
         return mask
@@ -320,8 +314,3 @@ def reset_position(options: dict[str, Any] | None) -> str | None:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the reset option 'position' must be a position text, not {text!r}")
     return text
-
-
-def _notation(ruleset: Ruleset, row: bytes, action: int) -> str:
-    """A move that was played on a state row, which bytes keep in a quarter of the time of a copy."""
-    return ruleset.notation(np.frombuffer(bytearray(row), np.int16), action)

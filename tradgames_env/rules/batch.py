@@ -201,10 +201,10 @@ def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignor
     return count
 
 
-@kernel(types.void(_ACTIONS, int8[::1]))
-def mark_actions(actions, out_mask):  # type: ignore[no-untyped-def]
-    """Write ones into ``out_mask`` (A,) at ``actions``."""
-    for i in range(actions.shape[0]):
+@kernel(types.void(_ACTIONS, int64, int8[::1]))
+def mark_actions(actions, count, out_mask):  # type: ignore[no-untyped-def]
+    """Write ones into ``out_mask`` (A,) at the first ``count`` of ``actions``."""
+    for i in range(count):
         out_mask[np.uint32(actions[i])] = 1
 
 
