@@ -137,6 +137,23 @@ def test_an_illegal_move_and_what_follows(game: str, looks: bool) -> None:
     assert_same(plain, quick, played(legal_action(plain, np.random.default_rng(0))))
 
 
+def test_a_mask_of_ones_makes_no_other_action_legal(game: str) -> None:
+    plain, quick = both(game, max_cycles=1)
+    for env in (plain, quick):
+        env.reset(seed=1)
+        env.last()[0]["action_mask"][:] = 1
+    assert_same(plain, quick, played(-1))
+    assert_same(plain, quick, played(legal_action(plain, np.random.default_rng(0))))
+    while plain.agents:
+        for env in (plain, quick):
+            env.observe(env.agent_selection)["action_mask"][:] = 1
+        assert_same(plain, quick, played(0))
+        assert_same(plain, quick, played(None))
+    for env in (plain, quick):
+        env.observe(env.agent_selection)["action_mask"][:] = 1
+    assert_same(plain, quick, played(0))
+
+
 def test_a_mask_that_the_caller_has_changed(game: str) -> None:
     plain, quick = both(game)
     for value in (0, 1):
@@ -169,10 +186,12 @@ def test_before_the_first_reset(work: Callable[[Any], Any]) -> None:
     assert not hasattr(quick, "agents")
 
 
-def test_iterating_without_stepping() -> None:
+def test_iterating_with_steps_and_without() -> None:
     plain, quick = both("yote")
     for env in (plain, quick):
         env.reset(seed=1)
+        for _ in env.agent_iter(20):
+            env.step(int(np.flatnonzero(env.last()[0]["action_mask"])[0]))
     assert_same(plain, quick, lambda env: tuple(env.agent_iter()))
     assert_same(plain, quick, seen_by("player_9"))
 
