@@ -166,6 +166,15 @@ def test_a_mask_that_the_caller_has_changed(game: str) -> None:
         assert_same(plain, quick, played(action))
 
 
+def test_a_mask_that_the_caller_has_taken_out() -> None:
+    plain, quick = both("yote")
+    for env in (plain, quick):
+        env.reset(seed=1)
+        env.last()[0].pop("action_mask")
+    assert_same(plain, quick, played(0))
+    assert_same(plain, quick, played(0))
+
+
 @pytest.mark.parametrize(
     "work",
     [

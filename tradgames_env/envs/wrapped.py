@@ -60,7 +60,7 @@ class WrappedGame(OrderEnforcingWrapper[str, Any, Any]):
 
     def _is_legal(self, seen: Any, action: Any) -> bool:
         """Whether the mover, having looked, plays a legal move in a game that runs; if in doubt, False."""
-        if type(seen) is not dict or type(action) not in (int, np.int64):
+        if type(seen) is not dict or "action_mask" not in seen or type(action) not in (int, np.int64):
             return False
         game, mask = self._judge.env, seen["action_mask"]
         agent = game.agent_selection
