@@ -254,7 +254,7 @@ class Encoder:
         sites, scalars, shown = space
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
-        ruleset.rules.kernels.view(ruleset.params, state, history, viewer, sites, scalars)
+        ruleset.kernels.view(ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
         _write_view(sites, scalars, shown, self._cells, self._site_factors, self._scalar_factors, out)
         self._spaces.append(space)

@@ -422,7 +422,7 @@ class Position:
         actions = np.empty(ruleset.num_actions, np.int32)
         count = 0
         if self._cells[OUTCOME] == RUNNING and self._cells[CHANCE] == 0:
-            count = ruleset.rules.kernels.legal(ruleset.params, self._state, self._history, actions)
+            count = ruleset.kernels.legal(ruleset.params, self._state, self._history, actions)
         return actions, count
 
     def _legal_texts(self) -> list[str]:

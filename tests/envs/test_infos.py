@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tradgames_env as tg
-from tradgames_env.envs.infos import Info, Played
+from tradgames_env.envs.infos import Info
 
 PLAIN = {"winner": None, "reason": None, "move": "A1 -> A2"}
 
@@ -28,7 +28,7 @@ class Pen:
 
 def late(pen: Pen | None = None) -> Info:
     info = Info({"winner": None, "reason": None, "move": None})
-    info.played = Played(pen or Pen(), np.array([1, 2], np.int16).tobytes(), 2)  # type: ignore[arg-type]
+    info.played = (pen or Pen(), np.array([1, 2], np.int16).tobytes(), 2)
     return info
 
 

@@ -149,8 +149,9 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
             return
         position = self._position
         chosen = self._legal_action(action, agent)
-        played = Played(position.ruleset, position.rows[0].tobytes(), chosen)
-        self._screen.before_move(position)
+        played = (position.ruleset, position.rows[0].tobytes(), chosen)
+        if self.render_mode is not None:
+            self._screen.before_move(position)
         position.advance(chosen)
         self._legal = None
         self.num_moves += 1

@@ -2,25 +2,15 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tradgames_env.rules.ruleset import Ruleset
 
-
-class Played(NamedTuple):
-    """A move before it is written.
-
-    Attributes:
-        ruleset: of the game.
-        row: the state it was played on, int16 (S,) as bytes, which take a fraction of the time of a copy.
-        action: the legal action that was played.
-    """
-
-    ruleset: Ruleset
-    row: bytes
-    action: int
+Played = tuple[Ruleset, bytes, int]
+"""A move before it is written: the game, the state row (int16) it was played on, the action. Bytes are made in a
+fraction of the time of a copied row, and a plain tuple in that of a named one."""
 
 
 class Info(dict[str, Any]):
@@ -42,8 +32,9 @@ class Info(dict[str, Any]):
 def _write_move(info: Info) -> None:
     played = getattr(info, "played", None)
     if played is not None:
-        state = np.frombuffer(bytearray(played.row), np.int16)
-        dict.__setitem__(info, "move", played.ruleset.notation(state, played.action))
+        ruleset, row, action = played
+        state = np.frombuffer(bytearray(row), np.int16)
+        dict.__setitem__(info, "move", ruleset.notation(state, action))
         info.played = None
 
 

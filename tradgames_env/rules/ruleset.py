@@ -40,11 +40,8 @@ class Ruleset:
     num_seats: int
     state_size: int
     history_size: int
-
-    @property
-    def kernels(self) -> Kernels:
-        """The game's compiled functions."""
-        return self.rules.kernels
+    kernels: Kernels
+    """The game's compiled functions."""
 
     @property
     def game(self) -> str:
@@ -95,4 +92,5 @@ def _bind(rules: GameRules, variant: str, options: Options) -> Ruleset:
         num_seats=rules.num_seats(options),
         state_size=rules.state_size(options),
         history_size=rules.history_size(options),
+        kernels=rules.kernels,
     )
