@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, mark_actions, seed_generators
+from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, seed_generators
 from tradgames_env.rules.contract import (
     BLACK_WINS,
     CHANCE,
@@ -24,6 +24,7 @@ from tradgames_env.rules.contract import (
     State,
 )
 from tradgames_env.rules.errors import IllegalMoveError, NotationError, require_count
+from tradgames_env.rules.masks import mark_actions
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 Seed = int | np.random.SeedSequence | None

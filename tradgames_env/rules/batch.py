@@ -201,13 +201,6 @@ def legal_mask(legal, params, state, history, actions, out_mask):  # type: ignor
     return count
 
 
-@kernel(types.void(_ACTIONS, int64, int8[::1]))
-def mark_actions(actions, count, out_mask):  # type: ignore[no-untyped-def]
-    """Write ones into ``out_mask`` (A,) at the first ``count`` of ``actions``."""
-    for i in range(count):
-        out_mask[np.uint32(actions[i])] = 1
-
-
 @kernel(int64(_STATES, int8[:, ::1], int64[::1]))
 def plan_step(states, masks, actions):  # type: ignore[no-untyped-def]
     """Check one action for each of N games: the first game whose action is not legal, or -1.
