@@ -152,7 +152,7 @@ def test_first_start_says_what_it_does_and_later_ones_are_quick(copy: Copy) -> N
     _, compiled, said = copy.run(FIRST_MOVE)
     assert compiled > 0
     assert said.splitlines() == [
-        "tradgames_env: compiling rules.batch, once ...",
+        "tradgames_env: compiling rules.chance, once ...",
         "tradgames_env: compiling rules.petteia, once ...",
     ]
     silence = 'import logging; logging.getLogger("tradgames_env").setLevel("ERROR")\n'
@@ -189,7 +189,7 @@ def test_processes_may_compile_at_once(copy: Copy) -> None:
     ("script", "file", "old", "new"),
     [
         (PULUC, "rules/contract.py", "\nHEADER_SIZE = 8", "\nHEADER_SIZE = 10"),
-        (BATCH, "rules/batch.py", "0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB"),
+        (BATCH, "rules/chance.py", "0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB"),
     ],
 )
 def test_an_upgrade_in_place_takes_effect(

@@ -1,0 +1,250 @@
+"""Threads that share the work on a batch: awake between steps that follow one another, asleep when nothing comes.
+
+Waking a thread takes as long as some hundred moves. So the threads stay in compiled code, without the interpreter's
+lock, and look for work on a *desk* in memory; only after a while without any do they wait to be woken. Each thread has
+a share of the games that it begins with, in small chunks; who has finished takes chunks from the others. What comes
+out does not depend on who does what.
+"""
+
+import os
+import queue
+import threading
+import time
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import boolean, config, int16, int32, int64, intp, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from tradgames_env.encoding import CANVAS, Canvas, Encoder, write_observation
+from tradgames_env.rules.batch import OVER, ROWS, SKIP, Rows, play_games, sample_games, step_game
+from tradgames_env.rules.compiling import kernel
+from tradgames_env.rules.table import VIEW_SLOT, view_at
+
+STEP, SAMPLE, PLAY = range(3)
+"""Jobs: carry out ``orders`` and write all that follows, draw actions, play random moves."""
+
+_SMALLEST_SHARE = 64
+"""Games a thread: handing fewer over takes longer than playing them."""
+_CHUNK = 32
+"""Games that a thread takes at once."""
+_PATIENCE = 50_000
+"""Looks at the desk before a thread goes to sleep, some 50 microseconds."""
+
+# The desk: each cell in a cache line of its own, so that a look at one is not disturbed by writing to another.
+_LINE = 8
+_JOB, _DONE, _ASLEEP, _NEXT = (_LINE * cell for cell in range(4))
+"""Job; games done; threads asleep; then for each share the number of the chunk to be taken next."""
+_DESK, _ACTIONS, _SITES, _SCALARS = int64[::1], int32[::1], int16[:, ::1], int16[::1]
+
+
+class Scratch(NamedTuple):
+    """One thread's own space."""
+
+    actions: Any
+    """(A,) int32, for a list of legal actions."""
+    sites: Any
+    """(site features, sites) int16, for a view."""
+    scalars: Any
+    """(scalars,) int16, for a view."""
+
+
+_SCRATCH: Any = types.NamedTuple((_ACTIONS, _SITES, _SCALARS), Scratch)  # type: ignore[no-untyped-call]
+
+
+def _cell(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    view = context.make_array(array_type)(context, builder, array)
+    return cgutils.get_item_pointer(context, builder, array_type, view, [index])  # type: ignore[no-untyped-call]
+
+
+def _looking(typing_context: Any, desk: Any, index: Any) -> Any:
+    """What stands in a cell now; nothing is read before it that comes after it."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(_cell(context, builder, desk, *arguments), "seq_cst", 8)
+
+    return int64(desk, intp), build
+
+
+def _writing(typing_context: Any, desk: Any, index: Any, value: Any) -> Any:
+    """Write a cell, after all that was written before."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, index, value = arguments
+        builder.store_atomic(value, _cell(context, builder, desk, array, index), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(desk, intp, int64), build
+
+
+def _adding(typing_context: Any, desk: Any, index: Any, amount: Any) -> Any:
+    """Add to a cell, and return what stood there before: no two threads that add 1 get the same number."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, index, amount = arguments
+        return builder.atomic_rmw("add", _cell(context, builder, desk, array, index), amount, "seq_cst")
+
+    return int64(desk, intp, int64), build
+
+
+_look: Any = intrinsic(_looking)
+_write: Any = intrinsic(_writing)
+_add: Any = intrinsic(_adding)
+
+
+@kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64))
+def _step_games(rows, canvas, scratch, begin, end):  # type: ignore[no-untyped-def]
+    view = view_at(rows.kernels[VIEW_SLOT])
+    for i in range(begin, end):
+        order = rows.orders[i]
+        if order == OVER:
+            rows.rewards[i, 0] = 0.0
+            rows.rewards[i, 1] = 0.0
+        elif order != SKIP:
+            step_game(rows, scratch.actions, i, order)
+            write_observation(
+                view, rows.params, rows.states[i], rows.histories[i], rows.seats[i], scratch.sites, scratch.scalars,
+                canvas, i,
+            )  # fmt: skip
+
+
+@kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64, int64))
+def carry_out(rows, canvas, scratch, job, begin, end):  # type: ignore[no-untyped-def]
+    """Do a job in the games ``begin`` to ``end`` - 1."""
+    if job == SAMPLE:
+        sample_games(rows, scratch.actions, begin, end)
+    elif job == PLAY:
+        play_games(rows, scratch.actions, begin, end)
+    else:
+        _step_games(rows, canvas, scratch, begin, end)
+
+
+@kernel(int64(_DESK, int64))
+def _post(desk, job):  # type: ignore[no-untyped-def]
+    """Lay a job on the desk, the one before being done; return how many threads are asleep and have to be woken."""
+    _write(desk, _JOB, job)
+    _write(desk, _DONE, 0)
+    for cell in range(_NEXT, desk.shape[0], _LINE):
+        _write(desk, cell, 0)
+    asleep = _look(desk, _ASLEEP)
+    _add(desk, _ASLEEP, -asleep)
+    return asleep
+
+
+@kernel(types.void(_DESK))
+def _lie_down(desk):  # type: ignore[no-untyped-def]
+    """One more thread is asleep."""
+    _add(desk, _ASLEEP, 1)
+
+
+@kernel(types.void(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
+def _work(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
+    """Take chunks until there are none, beginning with those of one's own share."""
+    count = rows.orders.shape[0]
+    for offset in range(shares):
+        owner = (share + offset) % shares
+        cell = _NEXT + _LINE * owner
+        begin, end = count * owner // shares, count * (owner + 1) // shares
+        while begin + _CHUNK * _look(desk, cell) < end:
+            first = begin + _CHUNK * _add(desk, cell, 1)
+            if first >= end:
+                break
+            last = min(first + _CHUNK, end)
+            # Read only now: with a chunk in hand the job cannot change.
+            carry_out(rows, canvas, scratch, _look(desk, _JOB), first, last)
+            _add(desk, _DONE, last - first)
+
+
+@kernel(boolean(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
+def _finish(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
+    """Work, then wait for the others; False if that takes so long that one had better let them have this core."""
+    _work(rows, canvas, scratch, desk, share, shares)
+    looks = 0
+    while looks < _PATIENCE and _look(desk, _DONE) != rows.orders.shape[0]:
+        looks += 1
+    return looks < _PATIENCE
+
+
+@kernel(types.void(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
+def _serve(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
+    """Work whenever there is something to take from one's own share, until there was nothing for some time."""
+    count = rows.orders.shape[0]
+    chunks = (count * (share + 1) // shares - count * share // shares + _CHUNK - 1) // _CHUNK
+    looks = 0
+    while looks < _PATIENCE:
+        looks += 1
+        if _look(desk, _NEXT + _LINE * share) < chunks:
+            _work(rows, canvas, scratch, desk, share, shares)
+            looks = 0
+
+
+def _attend(bell: "queue.SimpleQueue[bool]", rows: Rows, canvas: Canvas, scratch: Scratch, *place: Any) -> None:
+    """What a thread does all its life: work, sleep until the bell rings, and so on; the bell's False ends it."""
+    desk = place[0]
+    while True:
+        _lie_down(desk)
+        if not bell.get():
+            return
+        _serve(rows, canvas, scratch, *place)
+
+
+def _dismiss(bell: "queue.SimpleQueue[bool]", threads: list[threading.Thread]) -> None:
+    for _ in threads:
+        bell.put(False)
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join()
+
+
+class Crew:
+    """This thread and its helpers, which carry out jobs on a batch; the helpers end with it.
+
+    A forked child has no helpers and needs a crew of its own, see ``process``.
+
+    Args:
+        threads: how many may work, this one included.
+        rows: the games.
+        canvas: their observations.
+        encoder: what wrote the canvas.
+
+    Attributes:
+        process: id of the process that the helpers live in.
+    """
+
+    def __init__(self, threads: int, rows: Rows, canvas: Canvas, encoder: Encoder) -> None:
+        self.process = os.getpid()
+        self._games = len(rows.orders)
+        shares = 1 if config.DISABLE_JIT else max(1, min(threads, self._games // _SMALLEST_SHARE))  # type: ignore[attr-defined]
+        desk = np.full(_NEXT + _LINE * shares, self._games, np.int64)
+        desk[_ASLEEP] = 0
+        scratches = [Scratch(np.empty(rows.masks.shape[1], np.int32), *encoder.blank_view()) for _ in range(shares)]
+        self._alone = (rows, canvas, scratches[0])
+        self._desk = desk
+        self._place = (*self._alone, desk, 0, shares)
+        self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(
+                target=_attend,
+                args=(self._bell, rows, canvas, scratches[share], desk, share, shares),
+                name=f"tradgames-{share}",
+                daemon=True,
+            )
+            for share in range(1, shares)
+        ]
+        for thread in self._threads:
+            thread.start()
+        self.dismiss = weakref.finalize(self, _dismiss, self._bell, self._threads)
+
+    def run(self, job: int) -> None:
+        """Do one of the jobs in all games."""
+        if not self._threads:
+            carry_out(*self._alone, job, 0, self._games)
+            return
+        try:
+            for _ in range(_post(self._desk, job)):
+                self._bell.put(True)
+        finally:
+            while not _finish(*self._place):
+                time.sleep(0)
