@@ -11,11 +11,13 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numba
 import pytest
 
 import tradgames_env as tg
-from tradgames_env.rules.compiling import digest, kernel
+from tradgames_env.rules.compiling import digest, kernel, kernel_at
 
 PACKAGE = pathlib.Path(tg.__file__).parent
 END = """
@@ -295,3 +297,29 @@ def _factorial(n):  # type: ignore[no-untyped-def]
     if n < 2:
         return 1
     return n * _factorial(n - 1)
+
+
+class _Pair(NamedTuple):
+    first: int
+    second: int
+
+
+class _Swapped(NamedTuple):
+    second: int
+    first: int
+
+
+def test_the_digest_sees_the_order_of_fields() -> None:
+    number = numba.types.int64
+    pair, swapped = (number(numba.types.NamedTuple((number, number), kind)) for kind in (_Pair, _Swapped))
+    assert digest(_double, {}, pair) == digest(_double, {}, pair)
+    assert digest(_double, {}, pair) != digest(_double, {}, swapped)
+
+
+def test_the_digest_sees_the_signature_of_a_kernel_called_by_address() -> None:
+    def made_for(signature: Any) -> str:
+        at = kernel_at(signature)
+        return digest(lambda address: at(address))
+
+    assert made_for(numba.types.int64(numba.types.int64)) == made_for(numba.types.int64(numba.types.int64))
+    assert made_for(numba.types.int64(numba.types.int64)) != made_for(numba.types.int64(numba.types.int32))
