@@ -12,10 +12,13 @@ from tradgames_env.envs.crew import PLAY, SAMPLE, STEP, Crew
 from tradgames_env.position import Position, Seed, seed_sequence
 from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, Rows, plan_step
 from tradgames_env.rules.chance import seed_generators
+from tradgames_env.rules.compiling import entry_point
 from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.rules.table import kernel_table
+
+_plan_at_once = entry_point(plan_step)
 
 
 class BatchGames:
@@ -156,7 +159,7 @@ class BatchGames:
             IllegalMoveError: an action is not legal; the message names the game. Nothing was played.
         """
         self._orders[:] = self._integers(actions)
-        illegal = plan_step(self._rows)
+        illegal = _plan_at_once(self._rows)
         if illegal >= 0:
             raise self._refusal(illegal, actions)
         self._run(STEP)

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from tradgames_env.encoding import CANVAS, Canvas, Encoder, write_observation
 from tradgames_env.rules.batch import OVER, ROWS, SKIP, Rows, play_games, sample_games, step_game
-from tradgames_env.rules.compiling import kernel
+from tradgames_env.rules.compiling import entry_point, kernel
 from tradgames_env.rules.table import VIEW_SLOT, view_at
 
 STEP, SAMPLE, PLAY = range(3)
@@ -111,7 +111,7 @@ def _step_games(rows, canvas, scratch, begin, end):  # type: ignore[no-untyped-d
 
 
 @kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64, int64))
-def carry_out(rows, canvas, scratch, job, begin, end):  # type: ignore[no-untyped-def]
+def _carry_out(rows, canvas, scratch, job, begin, end):  # type: ignore[no-untyped-def]
     """Do a job in the games ``begin`` to ``end`` - 1."""
     if job == SAMPLE:
         sample_games(rows, scratch.actions, begin, end)
@@ -153,7 +153,7 @@ def _work(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untype
                 break
             last = min(first + _CHUNK, end)
             # Read only now: with a chunk in hand the job cannot change.
-            carry_out(rows, canvas, scratch, _look(desk, _JOB), first, last)
+            _carry_out(rows, canvas, scratch, _look(desk, _JOB), first, last)
             _add(desk, _DONE, last - first)
 
 
@@ -178,6 +178,9 @@ def _serve(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyp
         if _look(desk, _NEXT + _LINE * share) < chunks:
             _work(rows, canvas, scratch, desk, share, shares)
             looks = 0
+
+
+_carry_out_at_once, _post_at_once, _finish_at_once = (entry_point(f) for f in (_carry_out, _post, _finish))
 
 
 def _attend(bell: "queue.SimpleQueue[bool]", rows: Rows, canvas: Canvas, scratch: Scratch, *place: Any) -> None:
@@ -240,11 +243,11 @@ class Crew:
     def run(self, job: int) -> None:
         """Do one of the jobs in all games."""
         if not self._threads:
-            carry_out(*self._alone, job, 0, self._games)
+            _carry_out_at_once(*self._alone, job, 0, self._games)
             return
         try:
-            for _ in range(_post(self._desk, job)):
+            for _ in range(_post_at_once(self._desk, job)):
                 self._bell.put(True)
         finally:
-            while not _finish(*self._place):
+            while not _finish_at_once(*self._place):
                 time.sleep(0)

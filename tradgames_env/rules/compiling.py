@@ -76,6 +76,17 @@ def address_of(compiled: Any, signature: Any) -> int:
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
+def entry_point(compiled: Any) -> Any:
+    """A kernel without numba's look at the types of its arguments, which takes longer than many a call.
+
+    Arguments of other types than the signature's crash the process, so it is for arguments that the caller has made.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return compiled
+    (result,) = compiled.overloads.values()
+    return result.entry_point
+
+
 def kernel_at(signature: Any) -> Any:
     """What makes a function value of the address of a kernel of this signature, inside of compiled code.
 
