@@ -17,6 +17,7 @@ import numpy as np
 from numba import boolean, config, int16, int32, int64, intp, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from tradgames_env.encoding import CANVAS, Canvas, Encoder, write_observation
 from tradgames_env.rules.batch import OVER, ROWS, SKIP, Rows, play_games, sample_games, step_game
@@ -37,6 +38,8 @@ _PATIENCE = 50_000
 _LINE = 8
 _JOB, _DONE, _ASLEEP, _NEXT = (_LINE * cell for cell in range(4))
 """Job; games done; threads asleep; then for each share the number of the chunk to be taken next."""
+_FAR_BYTES = 128
+"""Two cache lines, which processors like to fetch together."""
 _DESK, _ACTIONS, _SITES, _SCALARS = int64[::1], int32[::1], int16[:, ::1], int16[::1]
 
 
@@ -110,7 +113,7 @@ def _step_games(rows, canvas, scratch, begin, end):  # type: ignore[no-untyped-d
             )  # fmt: skip
 
 
-@kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64, int64))
+@kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64, int64), forceinline=True)
 def _carry_out(rows, canvas, scratch, job, begin, end):  # type: ignore[no-untyped-def]
     """Do a job in the games ``begin`` to ``end`` - 1."""
     if job == SAMPLE:
@@ -143,6 +146,7 @@ def _lie_down(desk):  # type: ignore[no-untyped-def]
 def _work(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
     """Take chunks until there are none, beginning with those of one's own share."""
     count = rows.orders.shape[0]
+    done = 0
     for offset in range(shares):
         owner = (share + offset) % shares
         cell = _NEXT + _LINE * owner
@@ -152,9 +156,10 @@ def _work(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untype
             if first >= end:
                 break
             last = min(first + _CHUNK, end)
-            # Read only now: with a chunk in hand the job cannot change.
+            # Read only now: as long as a chunk that was taken is not reported done the job cannot change.
             _carry_out(rows, canvas, scratch, _look(desk, _JOB), first, last)
-            _add(desk, _DONE, last - first)
+            done += last - first
+    _add(desk, _DONE, done)
 
 
 @kernel(boolean(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
@@ -162,7 +167,7 @@ def _finish(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-unty
     """Work, then wait for the others; False if that takes so long that one had better let them have this core."""
     _work(rows, canvas, scratch, desk, share, shares)
     looks = 0
-    while looks < _PATIENCE and _look(desk, _DONE) != rows.orders.shape[0]:
+    while looks < _PATIENCE and _look(desk, _DONE) < rows.orders.shape[0]:
         looks += 1
     return looks < _PATIENCE
 
@@ -201,6 +206,14 @@ def _dismiss(bell: "queue.SimpleQueue[bool]", threads: list[threading.Thread]) -
             thread.join()
 
 
+def _apart(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy with no other data near it: two threads that write into one cache line slow each other down."""
+    margin = _FAR_BYTES // array.itemsize
+    space = np.zeros(margin + array.size + margin, array.dtype)[margin:-margin].reshape(array.shape)
+    space[...] = array
+    return space
+
+
 class Crew:
     """This thread and its helpers, which carry out jobs on a batch; the helpers end with it.
 
@@ -220,9 +233,10 @@ class Crew:
         self.process = os.getpid()
         self._games = len(rows.orders)
         shares = 1 if config.DISABLE_JIT else max(1, min(threads, self._games // _SMALLEST_SHARE))  # type: ignore[attr-defined]
-        desk = np.full(_NEXT + _LINE * shares, self._games, np.int64)
+        desk = _apart(np.full(_NEXT + _LINE * shares, self._games, np.int64))
         desk[_ASLEEP] = 0
-        scratches = [Scratch(np.empty(rows.masks.shape[1], np.int32), *encoder.blank_view()) for _ in range(shares)]
+        spaces = (np.zeros(rows.masks.shape[1], np.int32), *encoder.blank_view())
+        scratches = [Scratch(*map(_apart, spaces)) for _ in range(shares)]
         self._alone = (rows, canvas, scratches[0])
         self._desk = desk
         self._place = (*self._alone, desk, 0, shares)
@@ -241,13 +255,24 @@ class Crew:
         self.dismiss = weakref.finalize(self, _dismiss, self._bell, self._threads)
 
     def run(self, job: int) -> None:
-        """Do one of the jobs in all games."""
+        """Do one of the jobs in all games.
+
+        Raises:
+            RuntimeError: a helper has died of an error in a game's kernels.
+        """
         if not self._threads:
             _carry_out_at_once(*self._alone, job, 0, self._games)
             return
+        if self._desk[_DONE] < self._games:  # an interrupt has cut short the waiting for the job before
+            self._finish()
         try:
             for _ in range(_post_at_once(self._desk, job)):
                 self._bell.put(True)
         finally:
-            while not _finish_at_once(*self._place):
-                time.sleep(0)
+            self._finish()
+
+    def _finish(self) -> None:
+        while not _finish_at_once(*self._place):
+            if not all(thread.is_alive() for thread in self._threads):
+                raise RuntimeError("a helper thread of the batch ended with an error, which it has written to stderr")
+            time.sleep(0)
