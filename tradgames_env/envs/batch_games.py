@@ -159,7 +159,7 @@ class BatchGames:
             IllegalMoveError: an action is not legal; the message names the game. Nothing was played.
         """
         self._orders[:] = self._integers(actions)
-        illegal = _plan_at_once(self._rows)
+        illegal = _plan_at_once(self.states, self.action_masks, self._orders)
         if illegal >= 0:
             raise self._refusal(illegal, actions)
         self._run(STEP)

@@ -6,6 +6,7 @@ a share of the games that it begins with, in small chunks; who has finished take
 out does not depend on who does what.
 """
 
+import operator
 import os
 import queue
 import threading
@@ -92,9 +93,17 @@ def _adding(typing_context: Any, desk: Any, index: Any, amount: Any) -> Any:
     return int64(desk, intp, int64), build
 
 
+def _added(desk: Any, index: int, amount: int) -> int:
+    before = int(desk[index])
+    desk[index] += amount
+    return before
+
+
 _look: Any = intrinsic(_looking)
 _write: Any = intrinsic(_writing)
 _add: Any = intrinsic(_adding)
+if config.DISABLE_JIT:  # type: ignore[attr-defined]  # and there is one thread
+    _look, _write, _add = operator.getitem, operator.setitem, _added
 
 
 @kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64))
@@ -111,17 +120,6 @@ def _step_games(rows, canvas, scratch, begin, end):  # type: ignore[no-untyped-d
                 view, rows.params, rows.states[i], rows.histories[i], rows.seats[i], scratch.sites, scratch.scalars,
                 canvas, i,
             )  # fmt: skip
-
-
-@kernel(types.void(ROWS, CANVAS, _SCRATCH, int64, int64, int64), forceinline=True)
-def _carry_out(rows, canvas, scratch, job, begin, end):  # type: ignore[no-untyped-def]
-    """Do a job in the games ``begin`` to ``end`` - 1."""
-    if job == SAMPLE:
-        sample_games(rows, scratch.actions, begin, end)
-    elif job == PLAY:
-        play_games(rows, scratch.actions, begin, end)
-    else:
-        _step_games(rows, canvas, scratch, begin, end)
 
 
 @kernel(int64(_DESK, int64))
@@ -142,60 +140,54 @@ def _lie_down(desk):  # type: ignore[no-untyped-def]
     _add(desk, _ASLEEP, 1)
 
 
-@kernel(types.void(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
-def _work(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
-    """Take chunks until there are none, beginning with those of one's own share."""
+@kernel(boolean(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64, boolean))
+def _attend(rows, canvas, scratch, desk, share, shares, helps):  # type: ignore[no-untyped-def]
+    """Look at the desk and work, beginning with the chunks of one's own share, until there is none to be taken.
+
+    A helper stays until there was nothing for some time. The thread that posted the job stays until all of it is done
+    and returns True, or until it has waited so long that it had better let the others have this core.
+    """
     count = rows.orders.shape[0]
-    done = 0
-    for offset in range(shares):
-        owner = (share + offset) % shares
-        cell = _NEXT + _LINE * owner
-        begin, end = count * owner // shares, count * (owner + 1) // shares
-        while begin + _CHUNK * _look(desk, cell) < end:
-            first = begin + _CHUNK * _add(desk, cell, 1)
-            if first >= end:
-                break
-            last = min(first + _CHUNK, end)
-            # Read only now: as long as a chunk that was taken is not reported done the job cannot change.
-            _carry_out(rows, canvas, scratch, _look(desk, _JOB), first, last)
-            done += last - first
-    _add(desk, _DONE, done)
-
-
-@kernel(boolean(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
-def _finish(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
-    """Work, then wait for the others; False if that takes so long that one had better let them have this core."""
-    _work(rows, canvas, scratch, desk, share, shares)
-    looks = 0
-    while looks < _PATIENCE and _look(desk, _DONE) < rows.orders.shape[0]:
-        looks += 1
-    return looks < _PATIENCE
-
-
-@kernel(types.void(ROWS, CANVAS, _SCRATCH, _DESK, int64, int64))
-def _serve(rows, canvas, scratch, desk, share, shares):  # type: ignore[no-untyped-def]
-    """Work whenever there is something to take from one's own share, until there was nothing for some time."""
-    count = rows.orders.shape[0]
-    chunks = (count * (share + 1) // shares - count * share // shares + _CHUNK - 1) // _CHUNK
+    chunk = count if shares == 1 else _CHUNK
     looks = 0
     while looks < _PATIENCE:
         looks += 1
-        if _look(desk, _NEXT + _LINE * share) < chunks:
-            _work(rows, canvas, scratch, desk, share, shares)
-            looks = 0
+        if count * share // shares + chunk * _look(desk, _NEXT + _LINE * share) >= count * (share + 1) // shares:
+            if not helps and _look(desk, _DONE) >= count:
+                return True
+            continue
+        looks = 0
+        done = 0
+        for turn in range(share, share + shares):
+            owner = turn % shares
+            begin, end = count * owner // shares, count * (owner + 1) // shares
+            while begin + chunk * _look(desk, _NEXT + _LINE * owner) < end:
+                first = begin + chunk * _add(desk, _NEXT + _LINE * owner, 1)
+                last = min(first + chunk, end)
+                # Read only now: as long as a chunk that was taken is not reported done the job cannot change.
+                job = _look(desk, _JOB)
+                if job == STEP:
+                    _step_games(rows, canvas, scratch, first, last)
+                elif job == SAMPLE:
+                    sample_games(rows, scratch.actions, first, last)
+                else:
+                    play_games(rows, scratch.actions, first, last)
+                done += max(last - first, 0)
+        _add(desk, _DONE, done)
+    return False
 
 
-_carry_out_at_once, _post_at_once, _finish_at_once = (entry_point(f) for f in (_carry_out, _post, _finish))
+_post_at_once, _attend_at_once = entry_point(_post), entry_point(_attend)
 
 
-def _attend(bell: "queue.SimpleQueue[bool]", rows: Rows, canvas: Canvas, scratch: Scratch, *place: Any) -> None:
-    """What a thread does all its life: work, sleep until the bell rings, and so on; the bell's False ends it."""
-    desk = place[0]
+def _live(bell: "queue.SimpleQueue[bool]", *place: Any) -> None:
+    """A helper's life: sleep until the bell rings, work, and so on; the bell's False ends it."""
+    desk = place[3]
     while True:
         _lie_down(desk)
         if not bell.get():
             return
-        _serve(rows, canvas, scratch, *place)
+        _attend(*place, True)
 
 
 def _dismiss(bell: "queue.SimpleQueue[bool]", threads: list[threading.Thread]) -> None:
@@ -236,19 +228,13 @@ class Crew:
         desk = _apart(np.full(_NEXT + _LINE * shares, self._games, np.int64))
         desk[_ASLEEP] = 0
         spaces = (np.zeros(rows.masks.shape[1], np.int32), *encoder.blank_view())
-        scratches = [Scratch(*map(_apart, spaces)) for _ in range(shares)]
-        self._alone = (rows, canvas, scratches[0])
+        places = [(rows, canvas, Scratch(*map(_apart, spaces)), desk, share, shares) for share in range(shares)]
         self._desk = desk
-        self._place = (*self._alone, desk, 0, shares)
+        self._place = places[0]
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._threads = [
-            threading.Thread(
-                target=_attend,
-                args=(self._bell, rows, canvas, scratches[share], desk, share, shares),
-                name=f"tradgames-{share}",
-                daemon=True,
-            )
-            for share in range(1, shares)
+            threading.Thread(target=_live, args=(self._bell, *place), name=f"tradgames-{place[4]}", daemon=True)
+            for place in places[1:]
         ]
         for thread in self._threads:
             thread.start()
@@ -260,9 +246,6 @@ class Crew:
         Raises:
             RuntimeError: a helper has died of an error in a game's kernels.
         """
-        if not self._threads:
-            _carry_out_at_once(*self._alone, job, 0, self._games)
-            return
         if self._desk[_DONE] < self._games:  # an interrupt has cut short the waiting for the job before
             self._finish()
         try:
@@ -272,7 +255,7 @@ class Crew:
             self._finish()
 
     def _finish(self) -> None:
-        while not _finish_at_once(*self._place):
+        while not _attend_at_once(*self._place, False):
             if not all(thread.is_alive() for thread in self._threads):
                 raise RuntimeError("a helper thread of the batch ended with an error, which it has written to stderr")
             time.sleep(0)

@@ -129,17 +129,17 @@ def _write_mask(legal, params, state, history, scratch, out_mask):  # type: igno
         out_mask[np.uint32(scratch[i])] = 1
 
 
-@kernel(int64(ROWS))
-def plan_step(rows):  # type: ignore[no-untyped-def]
+@kernel(int64(int16[:, ::1], int8[:, ::1], int64[::1]))
+def plan_step(states, masks, orders):  # type: ignore[no-untyped-def]
     """Check the actions in ``orders``: the first game whose action is not legal, or -1.
 
     OVER takes the place of the actions of games that are over.
     """
-    for i in range(rows.orders.shape[0]):
-        action = rows.orders[i]
-        if rows.states[i, OUTCOME] != RUNNING:
-            rows.orders[i] = OVER
-        elif action < 0 or action >= rows.masks.shape[1] or rows.masks[i, np.uint64(action)] == 0:
+    for i in range(orders.shape[0]):
+        action = orders[i]
+        if states[i, OUTCOME] != RUNNING:
+            orders[i] = OVER
+        elif action < 0 or action >= masks.shape[1] or masks[i, np.uint64(action)] == 0:
             return i
     return -1
 
