@@ -32,8 +32,8 @@ _SMALLEST_SHARE = 64
 """Games a thread: handing fewer over takes longer than playing them."""
 _CHUNK = 32
 """Games that a thread takes at once."""
-_PATIENCE = 50_000
-"""Looks at the desk before a thread goes to sleep, some 50 microseconds."""
+_PATIENCE = 30_000
+"""Looks at the desk before a thread goes to sleep, some 100 microseconds."""
 
 # The desk: each cell in a cache line of its own, so that a look at one is not disturbed by writing to another.
 _LINE = 8
