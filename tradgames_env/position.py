@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, seed_generators
+from tradgames_env.rules.chance import MOST_STARTS, draw_outcome, seed_generators
 from tradgames_env.rules.contract import (
     BLACK_WINS,
     CHANCE,
@@ -475,7 +475,7 @@ class Position:
 
 
 def generator_word(seed: Seed) -> NDArray[np.uint64]:
-    """(1,) uint64: a generator for ``rules.batch``, from fresh entropy when ``seed`` is None.
+    """(1,) uint64: a generator for ``rules.chance``, from fresh entropy when ``seed`` is None.
 
     Raises:
         ValueError: the seed is neither an integer of at least 0, a ``SeedSequence`` nor None.

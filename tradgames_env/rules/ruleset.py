@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import odds_table
+from tradgames_env.rules.chance import odds_table
 from tradgames_env.rules.contract import (
     BoardLayout,
     ChanceKind,
@@ -33,7 +33,7 @@ class Ruleset:
     options: Options
     params: Params
     odds: NDArray[np.float64]
-    """(K, M) cumulative probabilities, see ``batch.odds_table``."""
+    """(K, M) cumulative probabilities, see ``chance.odds_table``."""
     chance_kinds: tuple[ChanceKind, ...]
     layout: BoardLayout
     num_actions: int
