@@ -4,6 +4,7 @@
 ``BatchGames``; ``compile`` translates the same to PTX, for which libnvvm of the CUDA toolkit is enough, without a GPU.
 """
 
+import functools
 import importlib
 import sys
 import types as python_types
@@ -14,7 +15,7 @@ from numba import cuda, int8, int16, int32, typeof, uint64
 from numba.core.dispatcher import Dispatcher
 
 import tradgames_env as tg
-from tradgames_env.rules import batch
+from tradgames_env.rules.chance import seed_generators
 from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.ruleset import load_ruleset
 
@@ -32,22 +33,26 @@ def _larger(a, b):  # type: ignore[no-untyped-def]
     return a if a > b else b
 
 
-def device_functions(module: Any) -> dict[str, Any]:
+@functools.cache
+def device_functions(module: str) -> dict[str, Any]:
     """A module's namespace with every compiled function replaced by the same Python function for the device."""
     # numba's own CUDA target cannot call min and max: what it takes over from the CPU has any number of arguments.
-    namespace = {**vars(module), "min": _smaller, "max": _larger}
-    for name, value in vars(module).items():
-        if isinstance(value, Dispatcher):
+    namespace = {**vars(importlib.import_module(module)), "min": _smaller, "max": _larger}
+    for name, value in namespace.items():
+        if isinstance(value, Dispatcher) and value.py_func.__module__ != module:
+            namespace[name] = device_functions(value.py_func.__module__)[value.py_func.__name__]
+        elif isinstance(value, Dispatcher):
             function = python_types.FunctionType(value.py_func.__code__, namespace, name)
             namespace[name] = cuda.jit(device=True)(function)
     return namespace
 
 
 GAME = sys.argv[2]
-_rules = device_functions(importlib.import_module(f"tradgames_env.rules.{GAME}"))
-_loops = device_functions(batch)
+_rules = device_functions(f"tradgames_env.rules.{GAME}")
+_chance = device_functions("tradgames_env.rules.chance")
 initial, legal, apply, apply_chance = (_rules[name] for name in ("initial", "legal", "apply", "apply_chance"))
-start_game, resolve_chance, random_below = (_loops[name] for name in ("start_game", "resolve_chance", "random_below"))
+resolve_chance, random_below = _chance["resolve_chance"], _chance["random_below"]
+start_game = device_functions("tradgames_env.rules.batch")["start_game"]
 
 
 def play(params, odds, states, histories, dice, choices, scratch, moved, seen, finished):  # type: ignore[no-untyped-def]
@@ -76,7 +81,7 @@ def simulate(variant: str) -> None:
     states = np.zeros((NUM_GAMES, ruleset.state_size), np.int16)
     histories = np.zeros((NUM_GAMES, ruleset.history_size), np.uint64)
     scratch = np.zeros((NUM_GAMES, ruleset.num_actions), np.int32)
-    dice, choices = (batch.seed_generators(seed, NUM_GAMES)[:, None].copy() for seed in (5, 6))
+    dice, choices = (seed_generators(seed, NUM_GAMES)[:, None].copy() for seed in (5, 6))
     moved = np.zeros((MOVES, NUM_GAMES), np.int32)
     seen = np.zeros((MOVES, NUM_GAMES, ruleset.state_size), np.int16)
     finished = np.zeros(NUM_GAMES, np.int8)

@@ -11,11 +11,13 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numba
 import pytest
 
 import tradgames_env as tg
-from tradgames_env.rules.compiling import digest, kernel
+from tradgames_env.rules.compiling import digest, kernel, kernel_at
 
 PACKAGE = pathlib.Path(tg.__file__).parent
 END = """
@@ -152,7 +154,7 @@ def test_first_start_says_what_it_does_and_later_ones_are_quick(copy: Copy) -> N
     _, compiled, said = copy.run(FIRST_MOVE)
     assert compiled > 0
     assert said.splitlines() == [
-        "tradgames_env: compiling rules.batch, once ...",
+        "tradgames_env: compiling rules.chance, once ...",
         "tradgames_env: compiling rules.petteia, once ...",
     ]
     silence = 'import logging; logging.getLogger("tradgames_env").setLevel("ERROR")\n'
@@ -189,7 +191,7 @@ def test_processes_may_compile_at_once(copy: Copy) -> None:
     ("script", "file", "old", "new"),
     [
         (PULUC, "rules/contract.py", "\nHEADER_SIZE = 8", "\nHEADER_SIZE = 10"),
-        (BATCH, "rules/batch.py", "0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB"),
+        (BATCH, "rules/chance.py", "0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5BB"),
     ],
 )
 def test_an_upgrade_in_place_takes_effect(
@@ -295,3 +297,29 @@ def _factorial(n):  # type: ignore[no-untyped-def]
     if n < 2:
         return 1
     return n * _factorial(n - 1)
+
+
+class _Pair(NamedTuple):
+    first: int
+    second: int
+
+
+class _Swapped(NamedTuple):
+    second: int
+    first: int
+
+
+def test_the_digest_sees_the_order_of_fields() -> None:
+    number = numba.types.int64
+    pair, swapped = (number(numba.types.NamedTuple((number, number), kind)) for kind in (_Pair, _Swapped))
+    assert digest(_double, {}, pair) == digest(_double, {}, pair)
+    assert digest(_double, {}, pair) != digest(_double, {}, swapped)
+
+
+def test_the_digest_sees_the_signature_of_a_kernel_called_by_address() -> None:
+    def made_for(signature: Any) -> str:
+        at = kernel_at(signature)
+        return digest(lambda address: at(address))
+
+    assert made_for(numba.types.int64(numba.types.int64)) == made_for(numba.types.int64(numba.types.int64))
+    assert made_for(numba.types.int64(numba.types.int64)) != made_for(numba.types.int64(numba.types.int32))

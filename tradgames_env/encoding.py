@@ -7,17 +7,18 @@ everywhere. Planes that a game has no use for are zero.
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import boolean, float32, int8, int16, int32, int64, types, uint64
+from numba import float32, int8, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
-from tradgames_env.rules.batch import handed_over
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import SCALARS, SITE_FEATURES, THROW_1, THROW_BACK, VIEW
 from tradgames_env.rules.errors import require_count
 from tradgames_env.rules.ruleset import Ruleset
+from tradgames_env.rules.table import VIEW_SLOT, kernel_table, view_at
 
 ENCODER_VERSION = 1
 """Raised whenever the same position may be encoded differently than before."""
@@ -88,19 +89,41 @@ _PLAYABLE = len(SITE_FEATURES)
 _FIRST_SCALAR = _PLAYABLE + 1
 
 
-@kernel(
-    types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, ::1]),
+_SITES, _SCALARS = int16[:, ::1], int16[::1]
+
+
+class Canvas(NamedTuple):
+    """Observations of N games, and what it takes to write them; made by ``Encoder.canvas``."""
+
+    planes: Any
+    """(N, C, H * W) float32: the observations. Nothing else may write to them."""
+    shown: Any
+    """(N, scalars) int16: what the scalar planes show, so that only changes are written."""
+    cells: Any
+    """(sites,) uint64: the cell of each site."""
+    site_factors: Any
+    """(site features,) float32: what numbers are multiplied with, 0 for features not in use."""
+    scalar_factors: Any
+    """(scalars,) float32."""
+
+
+CANVAS: Any = types.NamedTuple(  # type: ignore[no-untyped-call]
+    (float32[:, :, ::1], int16[:, ::1], uint64[::1], float32[::1], float32[::1]), Canvas
 )
-def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
-    """Write the planes in use (factor not 0) of one view into ``out`` (C, H * W), whose scalars are ``shown``."""
-    for feature in range(site_factors.shape[0]):
-        factor = site_factors[feature]
+
+
+@kernel(types.void(_SITES, _SCALARS, CANVAS, int64))
+def _write_planes(sites, scalars, canvas, i):  # type: ignore[no-untyped-def]
+    """Write the planes in use (factor not 0) of one view into observation i."""
+    out, shown = canvas.planes[i], canvas.shown[i]
+    for feature in range(canvas.site_factors.shape[0]):
+        factor = canvas.site_factors[feature]
         if factor == 0.0:
             continue
-        for site in range(cells.shape[0]):
-            out[feature, cells[site]] = np.float32(sites[feature, site]) * factor
-    for scalar in range(scalar_factors.shape[0]):
-        factor = scalar_factors[scalar]
+        for site in range(canvas.cells.shape[0]):
+            out[feature, canvas.cells[site]] = np.float32(sites[feature, site]) * factor
+    for scalar in range(canvas.scalar_factors.shape[0]):
+        factor = canvas.scalar_factors[scalar]
         # Most scalars stay as they are from move to move, and not to touch their planes saves most of the time.
         if factor == 0.0 or scalars[scalar] == shown[scalar]:
             continue
@@ -114,45 +137,41 @@ def _write_planes(sites, scalars, shown, cells, site_factors, scalar_factors, ou
 
 
 @kernel(
-    types.void(
-        types.FunctionType(VIEW), int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], boolean[::1], uint64[::1],
-        float32[::1], float32[::1], int16[:, ::1], int16[::1], int16[:, ::1], int64, int64, float32[:, :, ::1],
-    ),
-)  # fmt: skip
-def _encode_range(  # type: ignore[no-untyped-def]
-    view,
-    params,
-    states,
-    histories,
-    seats,
-    which,
-    cells,
-    site_factors,
-    scalar_factors,
-    sites,
-    scalars,
-    shown,
-    begin,
-    end,
-    out,
-):
-    """Write the views of those games i from ``begin`` to ``end`` - 1 where ``which[i]`` into ``out`` (N, C, H * W).
+    types.void(int16[:, ::1], int16[::1], int16[::1], uint64[::1], float32[::1], float32[::1], float32[:, :, ::1]),
+)
+def _write_view(sites, scalars, blank, cells, site_factors, scalar_factors, out):  # type: ignore[no-untyped-def]
+    """Write one view into ``out`` (C, H, W) as ``Encoder.canvas`` makes it; leave zeros in the three arrays before."""
+    planes = out.reshape(1, out.shape[0], out.shape[1] * out.shape[2])
+    _write_planes(sites, scalars, Canvas(planes, blank.reshape(1, blank.size), cells, site_factors, scalar_factors), 0)
+    sites[:] = 0
+    scalars[:] = 0
+    blank[:] = 0
 
-    ``shown`` (N, scalars) says what the scalar planes of ``out`` show, and is kept up to date. ``sites`` and
-    ``scalars`` are space for a view, for this call alone.
-    """
-    for i in range(begin, end):
-        if not which[i]:
-            continue
-        for feature in range(site_factors.shape[0]):
-            # Nobody reads what a view may write to features not in use.
-            if site_factors[feature] != 0.0:
-                for site in range(sites.shape[1]):
-                    sites[feature, site] = 0
-        for scalar in range(scalars.shape[0]):
-            scalars[scalar] = 0
-        view(params, states[i], histories[i], seats[i], sites, scalars)
-        _write_planes(sites, scalars, shown[i], cells, site_factors, scalar_factors, out[i])
+
+@kernel(
+    types.void(
+        types.FunctionType(VIEW), int32[::1], int16[::1], uint64[::1], int64, _SITES, _SCALARS, CANVAS, int64
+    ),
+    forceinline=True,
+)  # fmt: skip
+def write_observation(view, params, state, history, seat, sites, scalars, canvas, i):  # type: ignore[no-untyped-def]
+    """Write what ``seat`` sees of a position into observation i; ``sites`` and ``scalars`` are this thread's space."""
+    for feature in range(canvas.site_factors.shape[0]):
+        # Nobody reads what a view may write to features not in use.
+        if canvas.site_factors[feature] != 0.0:
+            for site in range(sites.shape[1]):
+                sites[feature, site] = 0
+    for scalar in range(scalars.shape[0]):
+        scalars[scalar] = 0
+    view(params, state, history, seat, sites, scalars)
+    _write_planes(sites, scalars, canvas, i)
+
+
+@kernel(types.void(uint64[::1], int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], _SITES, _SCALARS, CANVAS))
+def _encode(kernels, params, states, histories, seats, sites, scalars, canvas):  # type: ignore[no-untyped-def]
+    view = view_at(kernels[VIEW_SLOT])
+    for i in range(states.shape[0]):
+        write_observation(view, params, states[i], histories[i], seats[i], sites, scalars, canvas, i)
 
 
 class Encoder:
@@ -179,70 +198,52 @@ class Encoder:
         scales = ruleset.rules.feature_scales(ruleset.options)
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
-        self._blank: NDArray[np.float32] = self.empty(1)[0].reshape(len(PLANES), -1)
+        self._blank: NDArray[np.float32] = self.canvas(1).planes.reshape(self.shape)
+        # Zeroed space for the view of one position. Whoever observes takes one out, so that threads do not share it.
+        self._spaces: list[tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int16]]] = []
 
-    def empty(self, count: int) -> NDArray[np.float32]:
-        """(count, C, H, W) float32 with the planes that never change; what ``encode_range`` writes into."""
-        observations = np.zeros((count, *self.shape), np.float32)
-        observations.reshape(count, len(PLANES), -1)[:, _PLAYABLE, self._cells] = 1.0
-        return observations
-
-    def nothing_shown(self, count: int) -> NDArray[np.int16]:
-        """(count, scalars) int16: what ``encode_range`` keeps beside observations made by ``empty``."""
-        return np.zeros((count, len(SCALARS)), np.int16)
-
-    def encode_range(
-        self,
-        states: NDArray[np.int16],
-        histories: NDArray[np.uint64],
-        seats: NDArray[np.int8],
-        which: NDArray[np.bool_],
-        begin: int,
-        end: int,
-        out: NDArray[np.float32],
-        shown: NDArray[np.int16],
-    ) -> None:
-        """Write what seat ``seats[i]`` sees of game i, for those i from ``begin`` to ``end`` - 1 where ``which[i]``.
-
-        Args:
-            states: (N, S) int16.
-            histories: (N, H) uint64.
-            seats: (N,) int8.
-            which: (N,) bool.
-            begin: first game.
-            end: one past the last game.
-            out: (N, C, H, W) float32, made by ``empty`` and written to by this function alone.
-            shown: (N, scalars) int16, zeros to begin with; what ``out`` shows, so that only changes are written.
-        """
-        _encode_range(
-            handed_over(self.ruleset.kernels).view, self.ruleset.params, states, histories, seats, which, self._cells,
-            self._site_factors, self._scalar_factors, *self._blank_view(), shown, begin, end,
-            out.reshape(len(out), len(PLANES), -1),
-        )  # fmt: skip
+    def canvas(self, count: int) -> Canvas:
+        """Observations of ``count`` games, with the planes that never change, and nothing shown in the others."""
+        planes = np.zeros((count, len(PLANES), self.shape[1] * self.shape[2]), np.float32)
+        planes[:, _PLAYABLE, self._cells] = 1.0
+        shown = np.zeros((count, len(SCALARS)), np.int16)
+        return Canvas(planes, shown, self._cells, self._site_factors, self._scalar_factors)
 
     def encode(
         self, states: NDArray[np.int16], histories: NDArray[np.uint64], seats: NDArray[np.int8]
     ) -> NDArray[np.float32]:
-        """(N, C, H, W) float32: fresh observations of N games, as ``encode_range``."""
-        out = self.empty(len(states))
-        shown = self.nothing_shown(len(states))
-        self.encode_range(states, histories, seats, np.ones(len(states), np.bool_), 0, len(states), out, shown)
-        return out
+        """(N, C, H, W) float32: fresh observations of N games.
+
+        Args:
+            states: (N, S) int16.
+            histories: (N, H) uint64.
+            seats: (N,) int8, who looks.
+        """
+        canvas = self.canvas(len(states))
+        ruleset = self.ruleset
+        _encode(kernel_table(ruleset.kernels), ruleset.params, states, histories, seats, *self.blank_view(), canvas)
+        observations: NDArray[np.float32] = canvas.planes.reshape(-1, *self.shape)
+        return observations
 
     def observe(self, position: Position, seat: int | None = None) -> NDArray[np.float32]:
         """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""
+        ruleset = self.ruleset
         state, history = position.rows
-        sites, scalars = self._blank_view()
+        try:
+            space = self._spaces.pop()
+        except IndexError:
+            space = (*self.blank_view(), np.zeros(len(SCALARS), np.int16))
+        sites, scalars, shown = space
         # Called directly: handing a kernel over as a function value costs more than a whole observation.
         viewer = position.seat if seat is None else seat
-        self.ruleset.kernels.view(self.ruleset.params, state, history, viewer, sites, scalars)
+        ruleset.kernels.view(ruleset.params, state, history, viewer, sites, scalars)
         out = self._blank.copy()
-        _write_planes(
-            sites, scalars, np.zeros_like(scalars), self._cells, self._site_factors, self._scalar_factors, out
-        )
-        return out.reshape(self.shape)
+        _write_view(sites, scalars, shown, self._cells, self._site_factors, self._scalar_factors, out)
+        self._spaces.append(space)
+        return out
 
-    def _blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    def blank_view(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        """Space for what a ``view`` kernel writes: (site features, sites) and (scalars,) int16."""
         return np.zeros((len(SITE_FEATURES), len(self._cells)), np.int16), np.zeros(len(SCALARS), np.int16)
 
     def informative_cells(self) -> NDArray[np.int64]:

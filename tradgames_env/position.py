@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import MOST_STARTS, draw_outcome, seed_generators
+from tradgames_env.rules.chance import MOST_STARTS, draw_outcome, seed_generators
 from tradgames_env.rules.contract import (
     BLACK_WINS,
     CHANCE,
@@ -24,6 +24,7 @@ from tradgames_env.rules.contract import (
     State,
 )
 from tradgames_env.rules.errors import IllegalMoveError, NotationError, require_count
+from tradgames_env.rules.masks import mark_actions
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 Seed = int | np.random.SeedSequence | None
@@ -241,7 +242,7 @@ class Position:
     def action_mask(self) -> NDArray[np.int8]:
         """(A,) int8: 1 for legal actions."""
         mask = np.zeros(self.ruleset.num_actions, np.int8)
-        mask[self._legal_ids()] = 1
+        mark_actions(*self._listed_actions(), mask)
         return mask
 
     def notation(self, action: int) -> str:
@@ -254,7 +255,7 @@ class Position:
 
     def notation_of_legal(self, action: int) -> str:
         """``notation`` of an action that is known to be legal, without checking it."""
-        return self.ruleset.rules.format_actions(self.ruleset.options, self._state, [action])[0]
+        return self.ruleset.notation(self._state, action)
 
     def parse(self, move: str | int) -> int:
         """The id of a legal move given in notation (with or without captures) or as an id.
@@ -411,13 +412,19 @@ class Position:
     def _legal_ids(self) -> NDArray[np.int32]:
         """(n,) int32, ascending, kept until the position changes; not to be written to."""
         if self._legal is None:
-            actions = np.empty(self.ruleset.num_actions, np.int32)
-            count = 0
-            if not self.is_over and not self.chance_due:
-                count = self.ruleset.kernels.legal(self.ruleset.params, self._state, self._history, actions)
+            actions, count = self._listed_actions()
             self._legal = actions[:count]
             self._legal.sort()
         return self._legal
+
+    def _listed_actions(self) -> tuple[NDArray[np.int32], int]:
+        """(A,) int32 that begins with the legal actions as the game lists them, and their number."""
+        ruleset = self.ruleset
+        actions = np.empty(ruleset.num_actions, np.int32)
+        count = 0
+        if self._cells[OUTCOME] == RUNNING and self._cells[CHANCE] == 0:
+            count = ruleset.kernels.legal(ruleset.params, self._state, self._history, actions)
+        return actions, count
 
     def _legal_texts(self) -> list[str]:
         """Notation of ``_legal_ids``, kept as long; not to be written to."""
@@ -468,7 +475,7 @@ class Position:
 
 
 def generator_word(seed: Seed) -> NDArray[np.uint64]:
-    """(1,) uint64: a generator for ``rules.batch``, from fresh entropy when ``seed`` is None.
+    """(1,) uint64: a generator for ``rules.chance``, from fresh entropy when ``seed`` is None.
 
     Raises:
         ValueError: the seed is neither an integer of at least 0, a ``SeedSequence`` nor None.

@@ -30,7 +30,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_STEP = "batch step with observation, mask and restart, action drawn from the mask"
+BATCH = 1024
+"""Games in a batch."""
+
+_STEP = f"step of a batch of {BATCH:,} games with observation, mask and restart, actions drawn from the masks"
 
 TOPICS: dict[str, Topic] = {
     "playouts": Topic("random playouts inside the compiled loop, one core", "moves/s"),
@@ -49,9 +52,6 @@ TOPICS: dict[str, Topic] = {
 
 CONNECT_FOUR = "PettingZoo connect_four_v3"
 CHESS = "python-chess"
-
-BATCH = 1024
-"""Games in a batch."""
 
 _PLAYOUT_MOVES = 100
 # Random chess goes on long after the game is drawn; python-chess looks for that only when asked.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.agents.base import Agent
 from tradgames_env.position import Position, Seed, generator_word
-from tradgames_env.rules.batch import draw_outcome
+from tradgames_env.rules.chance import draw_outcome
 from tradgames_env.rules.contract import CHANCE
 from tradgames_env.rules.errors import IllegalMoveError, NotationError
 from training.match import SIDES

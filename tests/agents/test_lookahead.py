@@ -9,7 +9,7 @@ import tradgames_env as tg
 from tests.agents.test_network import make_checkpoint
 from tradgames_env.agents.lookahead import successors
 from tradgames_env.agents.network import load_network_agent
-from tradgames_env.rules.batch import seed_generators
+from tradgames_env.rules.chance import seed_generators
 
 
 def word(seed: int = 0) -> np.ndarray:

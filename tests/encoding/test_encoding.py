@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,18 @@ def test_padding_keeps_the_board_in_the_corner(game: str) -> None:
     assert (
         plain.observe(position).ravel()[plain.informative_cells()] == large.ravel()[padded.informative_cells()]
     ).all()
+
+
+def test_observations_share_nothing(game: str) -> None:
+    encoder = Encoder(load_ruleset(game))
+    positions = [position.copy() for position in random_positions(Position(game, seed=5), 5, 40)]
+    fresh = [Encoder(load_ruleset(game)).observe(position) for position in positions]
+    for seen in (encoder.observe(position) for position in positions):
+        seen.fill(7.0)
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            for seen, expected in zip(threads.map(encoder.observe, positions), fresh, strict=True):
+                assert (seen == expected).all()
 
 
 def test_padding_smaller_than_the_board_is_refused() -> None:

@@ -8,7 +8,7 @@ from numba import float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
-from tradgames_env.rules.batch import resolve_chance
+from tradgames_env.rules.chance import resolve_chance
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
@@ -27,7 +27,7 @@ _STATES, _HISTORIES = int16[:, ::1], uint64[:, ::1]
 _RESOLVE = types.void(
     types.FunctionType(APPLY_CHANCE), int32[::1], float64[:, ::1], int16[::1], uint64[::1], uint64[::1]
 )
-"""``rules.batch.resolve_chance``, handed over by address: called from another file, it would go stale in the cache."""
+"""``rules.chance.resolve_chance``, handed over by address: called from another file, it would go stale in the cache."""
 
 
 @kernel(

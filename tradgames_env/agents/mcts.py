@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.agents.actions import ActionAgent, checked_count, deciding_actions
 from tradgames_env.position import Position
-from tradgames_env.rules.batch import draw_outcome, random_below
+from tradgames_env.rules.chance import draw_outcome, random_below
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
@@ -180,7 +180,7 @@ def search_moves(  # type: ignore[no-untyped-def]
     """Search a position in which a seat decides; list its n legal actions with visits and values, return n.
 
     ``out_actions``, ``out_visits`` and ``out_totals`` (A,): ids, visits that sum to ``simulations``, sums of natural's
-    values. ``draw`` and ``below`` are ``draw_outcome`` and ``random_below`` of ``rules.batch``.
+    values. ``draw`` and ``below`` are ``draw_outcome`` and ``random_below`` of ``rules.chance``.
     """
     nodes, totals = np.zeros((simulations + 1, 3), np.int32), np.zeros(simulations + 1)
     path, scratch = np.empty(simulations + 2, np.int32), np.empty(out_actions.shape[0], np.int32)

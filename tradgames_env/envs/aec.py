@@ -8,12 +8,13 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
-from pettingzoo.utils import wrappers
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 from pettingzoo.utils.env import ParallelEnv
 
 from tradgames_env.encoding import PLANE_INDEX, Encoder
+from tradgames_env.envs.infos import Info, Played
 from tradgames_env.envs.screen import RENDER_MODES, Screen
+from tradgames_env.envs.wrapped import WrappedGame
 from tradgames_env.position import Position
 from tradgames_env.rules.errors import NotationError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
@@ -33,7 +34,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
     zero-sum and paid at the step that ends the game: +1, -1, or 0 for a draw; they are also due when the game is
     truncated, as 0. ``infos[agent]`` holds ``winner`` (0 natural, 1 black, None), ``reason`` (None while the game
     runs), ``move`` (the last one in notation, None at the start), and ``balance`` (the agent's running stakes) in games
-    that are played for stakes.
+    that are played for stakes. The info dicts write the move when they are read first, see ``infos.Info``.
 
     Copies and pickles keep the game in progress and go on identically.
 
@@ -78,6 +79,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         self._mask_in = mask_in
         self._encoder = Encoder(ruleset, pad_to)
         self._position = Position.from_ruleset(ruleset)
+        self._informs_in_private = mask_in != "obs" or self._position.balance is not None
         self._screen = Screen(render_mode)
         self.possible_agents = [f"player_{seat}" for seat in range(ruleset.num_seats)]
         self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
@@ -124,13 +126,13 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         self._screen.forget_move()
         self.agents = list(self.possible_agents)
         self.num_moves = 0
-        self._last_move: str | None = None
+        self._legal: bytes | None = None
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.agent_selection = self.possible_agents[self._position.seat]
-        self._settle()
+        self._settle(None)
 
     def step(self, action: int | None) -> None:
         """Play one action of the selected agent; None for an agent whose game is over.
@@ -145,28 +147,45 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        chosen = self._position.parse(_refuse_none(action, agent))
-        self._last_move = self._position.notation_of_legal(chosen)
-        self._screen.before_move(self._position)
-        self._position.advance(chosen)
+        position = self._position
+        chosen = self._legal_action(action, agent)
+        played = (position.ruleset, position.rows[0].tobytes(), chosen)
+        if self.render_mode is not None:
+            self._screen.before_move(position)
+        position.advance(chosen)
+        self._legal = None
         self.num_moves += 1
-        self.agent_selection = self.possible_agents[self._position.seat]
-        self._settle()
+        self.agent_selection = self.possible_agents[position.seat]
+        self._settle(played)
         if self.render_mode == "human":
             self.render()
 
-    def _settle(self) -> None:
-        """Bring flags, rewards and infos up to the position."""
+    def _legal_action(self, action: int | None, agent: str) -> int:
+        if action is None:
+            raise ValueError(f"{agent} is still playing and must act; None is for agents whose game is over")
+        legal = self._legal
+        if legal is None:
+            legal = self._mask(agent).tobytes()
+        # The usual case first and fast; whatever else an action may be is the position's to judge.
+        if type(action) in (int, np.int64) and 0 <= action < len(legal) and legal[action]:
+            return int(action)
+        return self._position.parse(action)
+
+    def _settle(self, played: Played | None) -> None:
+        """Bring flags, rewards and infos up to the position and the move that led to it, None if none did."""
         position = self._position
-        stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not position.is_over
-        if position.is_over or stopped:
-            self._end(terminated=not stopped and not position.is_truncated)
-        shared = {
-            "winner": position.winner,
-            "reason": "max_cycles" if stopped else position.reason,
-            "move": self._last_move,
-        }
-        self.infos = {agent: {**shared, **self._private_info(agent)} for agent in self.agents}
+        over = position.is_over
+        stopped = self.max_cycles is not None and self.num_moves >= self.max_cycles and not over
+        winner = reason = None
+        if over or stopped:
+            self._end(terminated=over and not position.is_truncated)
+            winner, reason = position.winner, "max_cycles" if stopped else position.reason
+        shared = {"winner": winner, "reason": reason, "move": None}
+        self.infos = {}
+        for agent in self.agents:
+            values = shared | self._private_info(agent) if self._informs_in_private else shared
+            self.infos[agent] = info = Info(values)
+            info.played = played
 
     def _end(self, terminated: bool) -> None:
         """The game is over for everyone. Before it nobody is paid, so these are the only rewards there are."""
@@ -186,11 +205,13 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         return info
 
     def _mask(self, agent: str) -> NDArray[np.int8]:
-        is_to_move = agent == self.agent_selection and not (self.terminations[agent] or self.truncations[agent])
-        return self._position.action_mask() if is_to_move else self._no_actions()
-
-    def _no_actions(self) -> NDArray[np.int8]:
-        return np.zeros(self._position.ruleset.num_actions, np.int8)
+        """(A,) int8, fresh. What the mover may do is kept for the step, as bytes, which are fast to make and to ask."""
+        # Those whose game is over and who have left are in neither dict.
+        if agent != self.agent_selection or self.terminations.get(agent, True) or self.truncations.get(agent, True):
+            return np.zeros(self._position.ruleset.num_actions, np.int8)
+        mask = self._position.action_mask()
+        self._legal = mask.tobytes()
+        return mask
 
     def observe(self, agent: str) -> Any:
         """What an agent sees now, as fresh arrays; any agent may be asked at any time.
@@ -206,8 +227,7 @@ class TraditionalGameEnv(AECEnv[str, Any, Any]):
         image = self._encoder.observe(self._position, self._seats[agent])
         if self._mask_in == "info":
             return image
-        over = agent not in self.agents
-        return {"observation": image, "action_mask": self._no_actions() if over else self._mask(agent)}
+        return {"observation": image, "action_mask": self._mask(agent)}
 
     def state(self) -> NDArray[np.float32]:
         """(C, H, W) float32: the position as natural's first seat sees it."""
@@ -261,8 +281,7 @@ def raw_env(game: str, variant: str = "box", **kwargs: Any) -> TraditionalGameEn
 
 def env(game: str, variant: str = "box", **kwargs: Any) -> Any:
     """The environment of a game in PettingZoo's own wrappers: an illegal move ends the game with -1 for the mover."""
-    wrapped = wrappers.TerminateIllegalWrapper(raw_env(game, variant, **kwargs), illegal_reward=-1)
-    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+    return WrappedGame(raw_env(game, variant, **kwargs))
 
 
 def parallel_env(game: str, variant: str = "box", **kwargs: Any) -> ParallelEnv:  # type: ignore[type-arg]
@@ -296,9 +315,3 @@ def reset_position(options: dict[str, Any] | None) -> str | None:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"the reset option 'position' must be a position text, not {text!r}")
     return text
-
-
-def _refuse_none(action: int | None, agent: str) -> int:
-    if action is None:
-        raise ValueError(f"{agent} is still playing and must act; None is for agents whose game is over")
-    return action

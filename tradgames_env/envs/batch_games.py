@@ -1,33 +1,24 @@
 """Thousands of games as arrays, stepped by compiled loops on all cores; what training and the vector view stand on."""
 
 import os
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradgames_env.encoding import Encoder
+from tradgames_env.envs.crew import PLAY, SAMPLE, STEP, Crew
 from tradgames_env.position import Position, Seed, seed_sequence
-from tradgames_env.rules.batch import (
-    REFRESH,
-    RESTART,
-    SKIP,
-    handed_over,
-    no_sample,
-    plan_step,
-    random_range,
-    sample_range,
-    seed_generators,
-    step_range,
-)
+from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, Rows, plan_step
+from tradgames_env.rules.chance import seed_generators
+from tradgames_env.rules.compiling import entry_point
 from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.rules.table import kernel_table
 
-# Fewer games than this a thread cost more to hand over than to play.
-_SMALLEST_SHARE = 256
+_plan_at_once = entry_point(plan_step)
 
 
 class BatchGames:
@@ -85,17 +76,15 @@ class BatchGames:
         cores = len(os.sched_getaffinity(0))
         self.num_threads = cores if num_threads is None else require_count("num_threads", num_threads, 1)
         self.encoder = Encoder(self.ruleset, pad_to)
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_process = os.getpid()
         self._allocate()
-        self.reset(seed)
+        self._seed(seed)
+        self._everywhere(RESTART)
 
     def _allocate(self) -> None:
         count, ruleset = self.num_games, self.ruleset
         self.states = np.zeros((count, ruleset.state_size), np.int16)
         self.histories = np.zeros((count, ruleset.history_size), np.uint64)
-        self.observations = self.encoder.empty(count)
-        self._shown = self.encoder.nothing_shown(count)
+        self._canvas = self.encoder.canvas(count)
         self.action_masks = np.zeros((count, ruleset.num_actions), np.int8)
         self.to_move = np.zeros(count, np.int8)
         self.seats = np.zeros(count, np.int8)
@@ -103,20 +92,36 @@ class BatchGames:
         self.terminated = np.zeros(count, np.bool_)
         self.truncated = np.zeros(count, np.bool_)
         self.endings = np.zeros((count, 3), np.int16)
-        self._actions = np.empty(count, np.int64)
+        self._dice, self._choices = np.zeros((count, 1), np.uint64), np.zeros((count, 1), np.uint64)
+        self._orders, self._sampled, self._counts = (np.zeros(count, np.int64) for _ in range(3))
         self._everyone = np.arange(count)
+        self._assemble()
+
+    def _assemble(self) -> None:
+        """Put together what the compiled loops take."""
+        ruleset = self.ruleset
+        self.observations: NDArray[np.float32] = self._canvas.planes.reshape(-1, *self.encoder.shape)
+        self._rows = Rows(
+            kernel_table(ruleset.kernels), ruleset.params, ruleset.odds, self.states, self.histories, self._dice,
+            self._choices, self._orders, self._sampled, self._counts, np.array([self.restart_finished]),
+            self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated, self.endings,
+        )  # fmt: skip
+        self._crew: Crew | None = None
 
     def reset(self, seed: Seed = None) -> None:
         """Start every game anew; with ``seed``, also seed all generators anew.
 
-        Without a seed, generators go on where they are (fresh entropy the first time).
+        Without a seed, generators go on where they are.
         """
-        if seed is not None or not hasattr(self, "_dice"):
-            sequence = seed_sequence(seed)
-            # Game 0 throws as a Position of the same seed does; sampling actions must not disturb the throws.
-            self._dice = seed_generators(sequence, self.num_games)[:, None].copy()
-            self._choices = seed_generators(sequence.spawn(1)[0], self.num_games)[:, None].copy()
-        self.restart(np.ones(self.num_games, np.bool_))
+        if seed is not None:
+            self._seed(seed)
+        self._everywhere(RESTART)
+
+    def _seed(self, seed: Seed) -> None:
+        sequence = seed_sequence(seed)
+        # Game 0 throws as a Position of the same seed does; sampling actions must not disturb the throws.
+        self._dice[:, 0] = seed_generators(sequence, self.num_games)
+        self._choices[:, 0] = seed_generators(sequence.spawn(1)[0], self.num_games)
 
     def restart(self, which: NDArray[np.bool_]) -> None:
         """Start the games where ``which`` (N,) bool holds anew; nothing changes of the others.
@@ -124,8 +129,8 @@ class BatchGames:
         Raises:
             ValueError: ``which`` is not (N,) bool.
         """
-        self._actions[:] = np.where(self._games_mask(which), RESTART, SKIP)
-        self._advance()
+        self._orders[:] = np.where(self._games_mask(which), RESTART, SKIP)
+        self._run(STEP)
 
     def step_some(self, actions: NDArray[np.integer[Any]], which: NDArray[np.bool_]) -> None:
         """As ``step``, but only in the games where ``which`` (N,) bool holds; nothing changes of the others.
@@ -138,8 +143,8 @@ class BatchGames:
         refused = which & ~self.is_legal(actions)
         if refused.any():
             raise self._refusal(int(np.flatnonzero(refused)[0]), actions)
-        self._actions[:] = np.where(which, actions, SKIP)
-        self._advance()
+        self._orders[:] = np.where(which, actions, SKIP)
+        self._run(STEP)
 
     def step(self, actions: NDArray[np.integer[Any]]) -> None:
         """Play one action in every game and rewrite all arrays.
@@ -153,12 +158,11 @@ class BatchGames:
             ValueError: wrong shape or not integers. Nothing was played.
             IllegalMoveError: an action is not legal; the message names the game. Nothing was played.
         """
-        self._actions[:] = self._integers(actions)
-        illegal = plan_step(self.states, self.action_masks, self._actions)
+        self._orders[:] = self._integers(actions)
+        illegal = _plan_at_once(self.states, self.action_masks, self._orders)
         if illegal >= 0:
             raise self._refusal(illegal, actions)
-        self._advance()
-        self.rewards[self._actions == SKIP] = 0.0
+        self._run(STEP)
 
     def is_legal(self, actions: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """(N,) bool: whether each action is legal in its game.
@@ -185,17 +189,8 @@ class BatchGames:
 
         A game that is over gets -2.
         """
-        actions = np.empty(self.num_games, np.int64)
-        kernels, ruleset = handed_over(self.ruleset.kernels), self.ruleset
-
-        def sample(begin: int, end: int) -> None:
-            sample_range(
-                kernels.legal, kernels.sample, ruleset.kernels.sample is not None, ruleset.params, self.states,
-                self.histories, self._choices, self._scratch(), begin, end, actions,
-            )  # fmt: skip
-
-        self._on_all_cores(sample)
-        return actions
+        self._run(SAMPLE)
+        return self._sampled.copy()
 
     def play_random(self, moves: int | NDArray[np.integer[Any]]) -> int:
         """Play random legal moves inside the compiled loop, restarting finished games; return how many games ended.
@@ -209,23 +204,14 @@ class BatchGames:
             ValueError: ``moves`` is neither.
         """
         counts = self._move_counts(moves)
-        kernels, ruleset = self.ruleset.kernels, self.ruleset
-
-        def play(begin: int, end: int) -> int:
-            count = random_range(
-                kernels.initial, kernels.legal, kernels.sample or no_sample, kernels.sample is not None,
-                kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds, self.states, self.histories,
-                self._dice, self._scratch(), counts, begin, end,
-            )  # fmt: skip
-            return int(count)
-
         ended = (self.states[:, OUTCOME] != RUNNING) & (counts > 0)
         if ended.any():
             self.restart(ended)
-        finished = sum(self._on_all_cores(play))
-        self._actions[:] = np.where(counts > 0, REFRESH, SKIP)
-        self._advance()
-        return int(finished)
+        self._counts[:] = counts
+        self._run(PLAY)
+        self._orders[:] = np.where(counts > 0, REFRESH, SKIP)
+        self._run(STEP)
+        return int(self._counts.sum())
 
     def _move_counts(self, moves: object) -> NDArray[np.int64]:
         if not isinstance(moves, np.ndarray) or moves.ndim == 0:
@@ -260,10 +246,6 @@ class BatchGames:
         self._dice[:], self._choices[:] = arrays["dice"], arrays["choices"]
         self._everywhere(REFRESH)
 
-    def _scratch(self) -> NDArray[np.int32]:
-        """Room for a list of legal actions, for one thread."""
-        return np.empty(self.ruleset.num_actions, np.int32)
-
     def position(self, index: int, *, seed: Seed = None) -> Position:
         """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw.
 
@@ -289,9 +271,9 @@ class BatchGames:
 
     def close(self) -> None:
         """End the threads; they start again when needed."""
-        if self._pool is not None and self._pool_process == os.getpid():
-            self._pool.shutdown()
-        self._pool = None
+        if self._crew is not None:
+            self._crew.dismiss()
+        self._crew = None
 
     def _game_index(self, index: object) -> int:
         number = require_count("index of a game", index, 0)
@@ -306,44 +288,18 @@ class BatchGames:
         return mask
 
     def _everywhere(self, order: int) -> None:
-        self._actions[:] = order
-        self._advance()
+        self._orders[:] = order
+        self._run(STEP)
 
-    def _advance(self) -> None:
-        """Carry out ``self._actions``."""
-        kernels, ruleset = handed_over(self.ruleset.kernels), self.ruleset
-        which = self._actions != SKIP
-
-        def advance(begin: int, end: int) -> None:
-            step_range(
-                kernels.initial, kernels.legal, kernels.apply, kernels.apply_chance, ruleset.params, ruleset.odds,
-                self.states, self.histories, self._dice, self._actions, self.restart_finished, self._scratch(),
-                begin, end, self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated,
-                self.endings,
-            )  # fmt: skip
-            self.encoder.encode_range(
-                self.states, self.histories, self.seats, which, begin, end, self.observations, self._shown
-            )
-
-        self._on_all_cores(advance)
-
-    def _on_all_cores(self, work: Callable[[int, int], Any]) -> list[Any]:
-        """Results of ``work(begin, end)`` over shares of the games; compiled work runs without the interpreter lock."""
-        shares = max(1, min(self.num_threads, self.num_games // _SMALLEST_SHARE))
-        if shares == 1:
-            return [work(0, self.num_games)]
-        if self._pool is None or self._pool_process != os.getpid():  # threads do not live on in a forked child
-            self._pool_process = os.getpid()
-            self._pool = ThreadPoolExecutor(self.num_threads - 1, thread_name_prefix="tradgames")
-        edges = [self.num_games * share // shares for share in range(shares + 1)]
-        # This thread takes the first share: fewer threads to wake, and to wait for.
-        others = self._pool.map(work, edges[1:-1], edges[2:])
-        return [work(0, edges[1]), *others]
+    def _run(self, job: int) -> None:
+        """Do a job in all games, on all cores."""
+        if self._crew is None or self._crew.process != os.getpid():  # threads do not live on in a forked child
+            self._crew = Crew(self.num_threads, self._rows, self._canvas, self.encoder)
+        self._crew.run(job)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the threads and what is loaded by name."""
-        values = self.__dict__.copy()
-        values["_pool"] = None
+        """Everything but the threads, what is loaded by name and what is put together of the rest."""
+        values = {name: value for name, value in vars(self).items() if name not in ("_crew", "_rows", "observations")}
         values["ruleset"] = (self.ruleset.game, self.ruleset.variant, self.ruleset.overrides)
         values["encoder"] = self.encoder.shape[1:]
         return values
@@ -354,3 +310,4 @@ class BatchGames:
         game, variant, overrides = values["ruleset"]
         self.ruleset = load_ruleset(game, variant, **overrides)
         self.encoder = Encoder(self.ruleset, values["encoder"])
+        self._assemble()

@@ -21,10 +21,13 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba import config, njit
+from numba import config, njit, types
+from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 from numba.core.typeinfer import register_dispatcher
+from numba.extending import intrinsic
 
 _logger = logging.getLogger("tradgames_env")
 _DIGEST_LENGTH = 16
@@ -55,7 +58,7 @@ def kernel(
             return function
         dispatcher = njit(**options)(function)
         try:
-            dispatcher._cache = _KernelCache(function, options)
+            dispatcher._cache = _KernelCache(function, options, signature)
         except RuntimeError:  # numba found no folder to write to
             _say_compiling(function.__module__, None)
         # As numba does it for a signature given to its own decorator: the function may call itself.
@@ -67,16 +70,63 @@ def kernel(
     return compiled
 
 
-def digest(function: Callable[..., Any], options: dict[str, Any] | None = None) -> str:
+def address_of(compiled: Any, signature: Any) -> int:
+    """Where the machine code of a kernel starts; it stays there as long as the kernel lives."""
+    result = compiled.get_compile_result(signature)
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+def entry_point(compiled: Any) -> Any:
+    """A kernel without numba's look at the types of its arguments, which takes longer than many a call.
+
+    Arguments of other types than the signature's crash the process, so it is for arguments that the caller has made.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return compiled
+    (result,) = compiled.overloads.values()
+    return result.entry_point
+
+
+def kernel_at(signature: Any) -> Any:
+    """What makes a function value of the address of a kernel of this signature, inside of compiled code.
+
+    Numba takes some tens of microseconds, as long as some hundred moves, to receive a function as an argument; a number
+    costs nothing. Under ``NUMBA_DISABLE_JIT=1`` what is given comes back: there are no addresses then.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return lambda function: function
+    function_type = types.FunctionType(signature)
+
+    @intrinsic
+    def function_at(typing_context: Any, address: Any) -> Any:
+        def build(context: Any, builder: Any, call_signature: Any, arguments: Any) -> Any:
+            function = cgutils.create_struct_proxy(function_type)(context, builder)  # type: ignore[no-untyped-call]
+            function.jit_addr = builder.inttoptr(arguments[0], cgutils.voidptr_t)
+            return function._getvalue()
+
+        return function_type(types.uint64), build
+
+    return function_at
+
+
+def digest(function: Callable[..., Any], options: dict[str, Any] | None = None, signature: Any = None) -> str:
     """Hexadecimal digest of all that a function's machine code is made from, the machine and numba itself excepted.
 
-    Its code, the constants and helpers it names, wherever they come from, and the options that numba does not count.
+    Its code, the constants and helpers it names, wherever they come from, the options that numba does not count, and of
+    its signature the names of fields.
     """
     settings = (config.BOUNDSCHECK, sorted((options or {}).items()))  # type: ignore[attr-defined]
     hasher = hashlib.sha256(repr(settings).encode())
-    for part in _parts(function, function.__code__.co_names):
+    for part in (*_parts(function, function.__code__.co_names), *_fields(signature)):
         hasher.update(f"{len(part)}:{part}".encode())
     return hasher.hexdigest()[:_DIGEST_LENGTH]
+
+
+def _fields(signature: Any) -> Iterator[str]:
+    """Names of the fields of named tuples among the arguments: numba knows them by the name of their class alone."""
+    for argument in getattr(signature, "args", ()):
+        if isinstance(argument, types.NamedTuple):
+            yield repr(argument.fields)
 
 
 def _parts(value: Any, names: tuple[str, ...]) -> Iterator[str]:
@@ -84,14 +134,10 @@ def _parts(value: Any, names: tuple[str, ...]) -> Iterator[str]:
     if isinstance(value, Dispatcher):
         yield repr(sorted(value.targetoptions.items()))
         yield from _parts(value.py_func, value.py_func.__code__.co_names)
+    elif isinstance(value, _Intrinsic):
+        yield from _parts(value._defn, names)
     elif isinstance(value, FunctionType):
-        yield from _parts(value.__code__, names)
-        yield from _parts((value.__defaults__, value.__kwdefaults__), names)
-        yield from _parts(tuple(cell.cell_contents for cell in value.__closure__ or ()), names)
-        for name in value.__code__.co_names:
-            if name in value.__globals__ and name != value.__name__:  # a recursive kernel is not its own helper
-                yield name
-                yield from _parts(value.__globals__[name], value.__code__.co_names)
+        yield from _function_parts(value, names)
     elif isinstance(value, CodeType):
         yield f"{value.co_code.hex()} {value.co_names} {value.co_varnames} {value.co_freevars}"
         yield from _parts(value.co_consts, names)
@@ -112,6 +158,16 @@ def _parts(value: Any, names: tuple[str, ...]) -> Iterator[str]:
         yield f"{type(value).__name__} {value!r}"
 
 
+def _function_parts(function: FunctionType, names: tuple[str, ...]) -> Iterator[str]:
+    yield from _parts(function.__code__, names)
+    yield from _parts((function.__defaults__, function.__kwdefaults__), names)
+    yield from _parts(tuple(cell.cell_contents for cell in function.__closure__ or ()), names)
+    for name in function.__code__.co_names:
+        if name in function.__globals__ and name != function.__name__:  # a recursive kernel is not its own helper
+            yield name
+            yield from _parts(function.__globals__[name], function.__code__.co_names)
+
+
 class _KernelFiles(CompileResultCacheImpl):
     """Where numba keeps a function's machine code; file names are numba's with the digest at the end."""
 
@@ -129,10 +185,10 @@ class _KernelFiles(CompileResultCacheImpl):
 class _KernelCache(FunctionCache):
     """numba's disk cache of one function, keyed by all its sources, which takes a broken disk for an empty one."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], signature: Any) -> None:
         self._module = function.__module__
         self._impl_class = functools.partial(  # type: ignore[assignment]
-            _KernelFiles, content=digest(function, options)
+            _KernelFiles, content=digest(function, options, signature)
         )
         super().__init__(function)  # type: ignore[no-untyped-call]
 

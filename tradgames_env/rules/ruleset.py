@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import odds_table
-from tradgames_env.rules.contract import BoardLayout, ChanceKind, GameRules, Kernels, Options, Params, make_options
+from tradgames_env.rules.chance import odds_table
+from tradgames_env.rules.contract import (
+    BoardLayout,
+    ChanceKind,
+    GameRules,
+    Kernels,
+    Options,
+    Params,
+    State,
+    make_options,
+)
 from tradgames_env.rules.registry import load_rules
 
 
@@ -24,18 +33,15 @@ class Ruleset:
     options: Options
     params: Params
     odds: NDArray[np.float64]
-    """(K, M) cumulative probabilities, see ``batch.odds_table``."""
+    """(K, M) cumulative probabilities, see ``chance.odds_table``."""
     chance_kinds: tuple[ChanceKind, ...]
     layout: BoardLayout
     num_actions: int
     num_seats: int
     state_size: int
     history_size: int
-
-    @property
-    def kernels(self) -> Kernels:
-        """The game's compiled functions."""
-        return self.rules.kernels
+    kernels: Kernels
+    """The game's compiled functions."""
 
     @property
     def game(self) -> str:
@@ -54,6 +60,10 @@ class Ruleset:
         """For messages and file names: ``petteia/fr6``, ``petteia/box+quiet_limit=60``."""
         changes = "".join(f"+{name}={value}" for name, value in self.overrides.items())
         return f"{self.game}/{self.variant}{changes}"
+
+    def notation(self, state: State, action: int) -> str:
+        """An action that is legal in ``state`` (S,) int16, in notation."""
+        return self.rules.format_actions(self.options, state, [action])[0]
 
 
 def load_ruleset(game: str, variant: str = "box", **overrides: Any) -> Ruleset:
@@ -82,4 +92,5 @@ def _bind(rules: GameRules, variant: str, options: Options) -> Ruleset:
         num_seats=rules.num_seats(options),
         state_size=rules.state_size(options),
         history_size=rules.history_size(options),
+        kernels=rules.kernels,
     )

@@ -1,0 +1,86 @@
+"""The threads of a batch: they end when they should, and what comes out does not depend on them."""
+
+import gc
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import tradgames_env as tg
+
+
+def helpers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("tradgames-")]
+
+
+def trace(games: tg.BatchGames, pause: float = 0.0) -> list[bytes]:
+    seen = []
+    for _ in range(20):
+        games.step(games.sample_legal_actions())
+        seen.append(games.observations.tobytes() + games.action_masks.tobytes() + games.rewards.tobytes())
+        time.sleep(pause)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[bytes]:
+    return trace(tg.BatchGames("yote", num_games=1000, seed=1, num_threads=1))
+
+
+def test_helpers_end_with_their_batch() -> None:
+    before = len(helpers())
+    games = tg.BatchGames("puluc", num_games=1000, seed=0, num_threads=3)
+    assert len(helpers()) == before + 2
+    games.close()
+    assert len(helpers()) == before
+    games.step(games.sample_legal_actions())
+    assert len(helpers()) == before + 2
+    del games
+    gc.collect()
+    assert len(helpers()) == before
+
+
+def test_small_batches_have_no_helpers() -> None:
+    before = len(helpers())
+    games = tg.BatchGames("puluc", num_games=100, seed=0, num_threads=8)
+    games.step(games.sample_legal_actions())
+    assert len(helpers()) == before
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+def test_more_threads_than_cores_play_the_same_games(alone: list[bytes], threads: int) -> None:
+    assert trace(tg.BatchGames("yote", num_games=1000, seed=1, num_threads=threads)) == alone
+
+
+def test_helpers_that_slept_play_the_same_games(alone: list[bytes]) -> None:
+    assert trace(tg.BatchGames("yote", num_games=1000, seed=1, num_threads=3), pause=0.005) == alone
+
+
+def test_batches_in_several_threads_do_not_meet(alone: list[bytes]) -> None:
+    traces: list[list[bytes]] = []
+
+    def play() -> None:
+        traces.append(trace(tg.BatchGames("yote", num_games=1000, seed=1, num_threads=2)))
+
+    threads = [threading.Thread(target=play) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert traces == [alone] * 4
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.01])
+def test_a_program_may_end_without_closing_its_batch(pause: float) -> None:
+    script = (
+        "import time, tradgames_env as tg\n"
+        "games = tg.BatchGames('puluc', num_games=1000, seed=0, num_threads=3)\n"
+        "games.step(games.sample_legal_actions())\n"
+        f"time.sleep({pause})\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
