@@ -155,6 +155,7 @@ def test_first_start_says_what_it_does_and_later_ones_are_quick(copy: Copy) -> N
     assert compiled > 0
     assert said.splitlines() == [
         "tradgames_env: compiling rules.chance, once ...",
+        "tradgames_env: compiling rules.masks, once ...",
         "tradgames_env: compiling rules.petteia, once ...",
     ]
     silence = 'import logging; logging.getLogger("tradgames_env").setLevel("ERROR")\n'
