@@ -47,7 +47,7 @@ def test_budgets_reach_the_agents() -> None:
 
 
 def test_agent_names_for_help_texts() -> None:
-    assert AGENT_NAMES == ("random", "greedy", "alphabeta:DEPTH", "mcts:SIMULATIONS")
+    assert AGENT_NAMES == ("random", "greedy", "alphabeta:DEPTH", "mcts:SIMULATIONS", "perfect")
 
 
 def test_agents_are_returned_as_they_are() -> None:

@@ -140,12 +140,14 @@ class Table:
         index: what numbers its positions.
         header: what is known about the values.
         values: (count,) of ``header.dtype``; not to be written to.
+        folder: where it is kept, None for one that is only in memory.
     """
 
     ruleset: Ruleset
     index: PositionIndex
     header: TableHeader
     values: NDArray[Any]
+    folder: pathlib.Path | None = None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], ruleset: Ruleset, *, verify: bool = False) -> Self:
@@ -169,7 +171,7 @@ class Table:
         values = _map_values(folder / VALUES_FILE, header)
         if verify and _checksum(values) != header.sha256:
             _refuse(str(folder / VALUES_FILE), f"its checksum is not the one in {HEADER_FILE}")
-        return cls(ruleset, index, header, values)
+        return cls(ruleset, index, header, values, folder)
 
     def number(self, state: State) -> int:
         """Number of a position in the index, -1 where it is not covered."""
@@ -184,10 +186,13 @@ class Table:
         number = self.number(state)
         if number < 0:
             return None
-        entry = self.values[number]
-        if self.header.kind == DISTANCE:
-            return float(np.sign(entry))
-        return float(entry) if self.header.dtype == "float32" else (int(entry) - FIXED_POINT) / FIXED_POINT
+        entry = self.values[number : number + 1]
+        return float(np.sign(entry[0]) if self.header.kind == DISTANCE else self.expectations(entry)[0])
+
+    def expectations(self, entries: NDArray[Any]) -> NDArray[np.float64]:
+        """Values that were read from a table of kind "expectation" as numbers in [-1, 1]."""
+        numbers = entries.astype(np.float64)
+        return numbers if self.header.dtype == "float32" else (numbers - FIXED_POINT) / FIXED_POINT
 
     def distance(self, state: State) -> int | None:
         """Moves to the end as kind "distance" counts them; None where not covered, or in a table of expectations."""
