@@ -1,72 +1,63 @@
-"""The smallest solver for games without dice: all positions that can be reached, over and over, by reference rules.
+"""A tiny solver in plain Python over the reference rules: every position by its text, no mirror, no numbering.
 
-Knows nothing of indices, layers, kernels or looking back.
+Values are natural's. Value iteration from below and from above at once gives brackets that hold the true value.
 """
 
 import importlib
+from collections.abc import Iterable
+from typing import Any
 
-CLOCKS = {"petteia": 2, "yote": 4}
-"""Which field of a position text counts quiet moves."""
-
-
-def distances(game, options, start):
-    """{text: distance} of every position that can be reached from the text ``start``, clocks at 0.
-
-    Positive: the mover wins in so many decisions, negative: he loses, 0: neither can force it. ``options`` have no
-    endings by repetition or quiet moves.
-    """
-    moves = _moves(game, options, start)
-    values = dict.fromkeys(moves, 0)
-    open_texts = list(moves)
-    length, found = 0, {"": 0}
-    while found:
-        length += 1
-        found = {}
-        for text in open_texts:
-            worth = [_worth(move, values) for move in moves[text]]
-            wins = [value for value in worth if value > 0]
-            if wins:
-                found[text] = min(wins)
-            elif all(value < 0 for value in worth):
-                found[text] = min(worth)
-        # Longer ones may still become shorter wins.
-        decided = {text: value for text, value in found.items() if abs(value) <= length}
-        values |= decided
-        open_texts = [text for text in open_texts if text not in decided]
-    return values
+Step = tuple[bool, list[tuple[float, list[float | str]]]]
+"""Whether natural decides, and for each throw its probability and what the moves lead to: a payoff or a text."""
 
 
-def _worth(move, values):
-    """Value of a move to its player."""
-    same_side, after = move
-    if isinstance(after, int):
-        return after
-    value = values[after]
-    if value == 0:
-        return 0
-    further = value + 1 if value > 0 else value - 1
-    return further if same_side else -further
-
-
-def _moves(game, options, start):
-    """{text: moves}; a move is whether the same side goes on, and the text it leads to or the result: 1, 0 or -1."""
-    rules = importlib.import_module(f"tests.reference.{game}")
-    moves, todo = {}, [start]
-    while todo:
-        text = todo.pop()
-        if text in moves:
+def expand(game: str, options: Any, texts: Iterable[str]) -> dict[str, Step]:
+    """One step from every position that can be reached from ``texts``, in all of which a throw is due."""
+    reference = importlib.import_module(f"tests.reference.{game}").Game
+    steps: dict[str, Step] = {}
+    waiting = list(texts)
+    while waiting:
+        text = waiting.pop()
+        if text in steps:
             continue
-        position = rules.Game.from_text(options, text)
-        moves[text] = []
-        for move in position.legal_moves():
-            after = position.copy()
-            after.push(move)
-            if after.is_over:
-                result = 0 if after.winner is None else 1 if after.winner == position.to_move else -1
-                moves[text].append((False, result))
-                continue
-            fields = after.text().split(" ")
-            fields[CLOCKS[game]] = "0"
-            moves[text].append((after.to_move == position.to_move, " ".join(fields)))
-            todo.append(" ".join(fields))
-    return moves
+        position = reference.from_text(options, text)
+        natural = position.seat() == 0 if callable(getattr(position, "seat", None)) else position.to_move == 0
+        throws = []
+        for value, probability in position.chance_outcomes():
+            thrown = position.copy()
+            thrown.apply_chance(value)
+            throws.append((probability, _after(thrown)))
+        steps[text] = natural, throws
+        waiting += [result for _, results in throws for result in results if isinstance(result, str)]
+    return steps
+
+
+def _after(thrown: Any) -> list[float | str]:
+    """What a position after the throw leads to."""
+    moves = thrown.legal_moves()
+    if not moves:  # the throw was void
+        return [thrown.text()]
+    results: list[float | str] = []
+    for move in moves:
+        played = thrown.copy()
+        played.push(move)
+        results.append({0: 1.0, 1: -1.0}[played.winner] if played.is_over else played.text())
+    return results
+
+
+def brackets(steps: dict[str, Step], gap: float) -> dict[str, tuple[float, float]]:
+    """Natural's value of every position between two numbers that are at most ``gap`` apart."""
+    low, high = dict.fromkeys(steps, -1.0), dict.fromkeys(steps, 1.0)
+    while max(high[text] - low[text] for text in steps) > gap:
+        for text, (natural, throws) in steps.items():
+            for bound in (low, high):
+                bound[text] = _mean(natural, throws, bound)
+    return {text: (low[text], high[text]) for text in steps}
+
+
+def _mean(natural: bool, throws: list[tuple[float, list[float | str]]], values: dict[str, float]) -> float:
+    best = max if natural else min
+    return sum(
+        probability * best(values[result] if isinstance(result, str) else result for result in results)
+        for probability, results in throws
+    )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tradgames_env as tg
-from tests.solving.plain import distances
+from tests.solving.plain_distances import distances
 from tradgames_env.position import Position
 from tradgames_env.rules.petteia import LINES
 from tradgames_env.rules.ruleset import load_ruleset

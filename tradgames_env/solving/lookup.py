@@ -15,6 +15,8 @@ NOT_COVERED = -1
 """In place of a number: the table does not know the position."""
 _A_MOVE = 1e-5
 """By how much a win in one move more is less welcome, and a loss the more; no game lasts 1 / _A_MOVE moves."""
+_NOT_YET = 1.0 - 1e-9
+"""What a game as good as won is worth beside one that is won."""
 
 
 @kernel(
@@ -57,8 +59,8 @@ def judge_moves(table: Table, state: State, history: History) -> tuple[NDArray[n
         history: (H,) uint64.
 
     Returns:
-        (n,) actions, and (n,) what the mover can expect after each, in [-1, 1]; NaN where the table does not know. With
-        distances, quicker wins are worth a little more and slower losses a little less than others.
+        (n,) actions, and (n,) what the mover can expect after each, in [-1, 1]; NaN where the table does not know.
+        Between games as good as over, won ones are worth a trifle more the sooner they end, lost ones the later.
     """
     ruleset, kernels = table.ruleset, table.ruleset.kernels
     actions = np.empty(ruleset.num_actions, np.int32)
@@ -78,6 +80,6 @@ def judge_moves(table: Table, state: State, history: History) -> tuple[NDArray[n
 def _worth(table: Table, entries: NDArray[np.generic]) -> NDArray[np.float64]:
     """Entries of a table as numbers in [-1, 1] by which moves can be compared."""
     if table.header.kind != DISTANCE:
-        return table.expectations(entries)
+        return table.expectations(entries) * _NOT_YET
     distances = entries.astype(np.float64)
     return np.sign(distances) - _A_MOVE * distances
