@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.solving import plain, self_play
+from tests.solving import plain_dice, self_play
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.solving import expectation, solver
 from tradgames_env.solving.expectation import Expectation, Keep
@@ -75,7 +75,7 @@ def test_every_position_has_the_value_that_plain_python_finds(case: tuple[str, s
         ruleset.rules.format_position(ruleset.options, state_of(ruleset, table.index, number))
         for number in range(table.index.count)
     ]
-    found = plain.brackets(plain.expand(case[0], ruleset.options, texts), 1e-7)
+    found = plain_dice.brackets(plain_dice.expand(case[0], ruleset.options, texts), 1e-7)
     assert found.keys() >= set(texts)
     for text, (low, high) in found.items():
         state = ruleset.rules.parse_position(ruleset.options, text)

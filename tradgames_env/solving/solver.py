@@ -113,7 +113,11 @@ def plan(
     index = load_index(ruleset, part)
     limit = free_memory() if memory is None else memory
     if _kind(index) == DISTANCE:
-        return _plan_distances(ruleset, index, limit, num_threads or cores())
+        largest = max(layer.end - layer.begin for layer in index.layers)
+        peak = _PROGRAM_BYTES + _work_type(index).itemsize * (index.count + largest) + index.tables.nbytes
+        _check_fits(ruleset, index, peak, limit)
+        seconds = index.count * _DISTANCE_SECONDS / (num_threads or cores())
+        return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, Keep.VALUES)
     always = _PROGRAM_BYTES + (4 + _dtype(index).itemsize) * index.count + index.tables.nbytes
     _check_fits(ruleset, index, always, limit)
     # Sampling reads values, whatever they are; zeros that nobody writes take no memory.
@@ -131,14 +135,6 @@ def _check_fits(ruleset: Ruleset, index: PositionIndex, needed: int, limit: int)
             f"solving {ruleset.label} needs {needed / _GIB:,.1f} GiB of memory for {index.count:,} positions, "
             f"and {limit / _GIB:.1f} GiB may be used"
         )
-
-
-def _plan_distances(ruleset: Ruleset, index: PositionIndex, limit: int, threads: int) -> Plan:
-    size, largest = _dtype(index).itemsize, max(layer.end - layer.begin for layer in index.layers)
-    peak = _PROGRAM_BYTES + size * (index.count + largest) + index.tables.nbytes
-    _check_fits(ruleset, index, peak, limit)
-    seconds = index.count * _DISTANCE_SECONDS / threads
-    return Plan(index.count, len(index.layers), size * index.count, peak, seconds, Keep.VALUES)
 
 
 def _kind(index: PositionIndex) -> str:
@@ -186,7 +182,7 @@ def solve(
     values = _packed(index, run.values)
     if values.dtype == np.uint16:
         residual += 0.5 / FIXED_POINT
-    notes = {**(provenance or {}), "seconds": round(run.seconds(), 3), "peak_bytes": peak_memory()}
+    notes = {**(provenance or {}), "seconds": round(run.seconds(), 1), "peak_bytes": peak_memory()}
     write_table(folder, describe(ruleset, index, part, _kind(index), values, residual, notes), values)
     return Table.open(folder, ruleset)
 
