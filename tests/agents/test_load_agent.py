@@ -47,7 +47,7 @@ def test_budgets_reach_the_agents() -> None:
 
 
 def test_agent_names_for_help_texts() -> None:
-    assert AGENT_NAMES == ("random", "greedy", "alphabeta:DEPTH", "mcts:SIMULATIONS")
+    assert AGENT_NAMES == ("random", "greedy", "alphabeta:DEPTH", "mcts:SIMULATIONS", "perfect")
 
 
 def test_agents_are_returned_as_they_are() -> None:
@@ -123,7 +123,7 @@ def test_functions_that_break_the_rules_are_told_so() -> None:
         ("random:3", "agent 'random' takes no number, so write 'random', not 'random:3'"),
         ("greedy:", "agent 'greedy' takes no number"),
         (7, "not 7"),
-        (None, "known: random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, or the folder of a checkpoint, an Agent or"),
+        (None, "mcts:SIMULATIONS, perfect, or the folder of a checkpoint, an Agent or"),
         (RandomAgent, "pass RandomAgent(), not the class"),
     ],
 )

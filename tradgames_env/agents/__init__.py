@@ -87,6 +87,7 @@ _NAMED: Mapping[str, _Named] = {
     "greedy": _Named("greedy", "GreedyAgent"),
     "alphabeta": _Named("alphabeta", "AlphaBetaAgent", budget="depth", default=2),
     "mcts": _Named("mcts", "MCTSAgent", budget="simulations", default=200),
+    "perfect": _Named("perfect", "PerfectAgent"),
 }
 
 AGENT_NAMES: tuple[str, ...] = tuple(

@@ -1,0 +1,90 @@
+"""The agent that knows: it plays by tables of exact values."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradgames_env.agents.actions import ActionAgent, deciding_actions
+from tradgames_env.position import Position
+from tradgames_env.rules.ruleset import Ruleset
+from tradgames_env.solving import solver
+from tradgames_env.solving.indexing import TableError, load_index
+from tradgames_env.solving.lookup import judge_moves
+from tradgames_env.solving.table import Table, find_table
+
+
+class PerfectAgent(ActionAgent):
+    """Plays the move after which it can expect most, by the table of the game and variant that is played.
+
+    The table is looked for where ``tradgames solve`` keeps it when a position of its ruleset is first seen; a small one
+    that was not made is computed on the spot, in seconds. Among equally good moves it draws.
+
+    Args:
+        table: play by this one, and only its ruleset.
+    """
+
+    name = "perfect"
+
+    def __init__(self, table: Table | None = None) -> None:
+        super().__init__()
+        self._tables: dict[Ruleset, Table] = {} if table is None else {table.ruleset: table}
+
+    def best_actions(self, position: Position) -> NDArray[np.int64]:
+        """Actions after which the mover can expect most.
+
+        Raises:
+            IllegalMoveError: the game is over, or a throw is due.
+            TableError: there is no table for this ruleset, or the position is not in it.
+        """
+        actions, worth = self._judge(position)
+        best: NDArray[np.int64] = actions[worth == worth.max()].astype(np.int64)
+        return best
+
+    def value(self, position: Position) -> float:
+        """What the mover can expect, exactly: in [-1, 1]; in games without dice 1, 0 or -1.
+
+        Raises:
+            IllegalMoveError: the game is over, or a throw is due.
+            TableError: there is no table for this ruleset, or the position is not in it.
+        """
+        best = float(self._judge(position)[1].max())
+        return best if position.ruleset.chance_kinds else float(np.sign(best))
+
+    def _judge(self, position: Position) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        deciding_actions(position)
+        actions, worth = judge_moves(self._table(position.ruleset), *position.rows)
+        if np.isnan(worth).any():
+            raise TableError(f"the table of {position.ruleset.label} does not cover {position.text()!r} and its moves")
+        return actions, worth
+
+    def _table(self, ruleset: Ruleset) -> Table:
+        if ruleset not in self._tables:
+            self._tables[ruleset] = find_table(ruleset) or _made_now(ruleset)
+        return self._tables[ruleset]
+
+
+def _made_now(ruleset: Ruleset) -> Table:
+    """The table of a small ruleset, computed.
+
+    Raises:
+        TableError: it is not small; the message says which command makes the table and how long that takes.
+    """
+    if solver.is_small(load_index(ruleset)):
+        return solver.solve_in_memory(ruleset)
+    planned = solver.plan(ruleset)
+    raise TableError(
+        f"there is no table of exact values for {ruleset.label} yet; make it with: {command(ruleset)} "
+        f"({planned.positions:,} positions, {_about(planned.seconds)})"
+    )
+
+
+def _about(seconds: float) -> str:
+    minutes = math.ceil(seconds / 60)
+    return "about a minute" if minutes == 1 else f"about {minutes} minutes"
+
+
+def command(ruleset: Ruleset) -> str:
+    """The command line that makes the table of a ruleset."""
+    options = "".join(f" --option {name}={value}" for name, value in ruleset.overrides.items())
+    return f"tradgames solve {ruleset.game} --variant {ruleset.variant}{options}"

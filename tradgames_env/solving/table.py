@@ -1,0 +1,362 @@
+"""Tables of exact values on disk: data only, checked before it is used, mapped into memory.
+
+A table is a folder ``<tables>/<game>/<label>/`` of two files: ``table.json`` says what it is and how it was made,
+``values.npy`` holds one number a position, in the order of its index. ``<tables>`` is the environment variable
+``TRADGAMES_TABLES`` or, without it, ``tables`` in the user's cache folder.
+
+kind "expectation"
+    float32: what the mover can expect before his throw, in [-1, 1]. uint16 holds the same in steps of 1/32767, with
+    32767 for 0; 65535 is a hole in the numbering.
+kind "distance"
+    int16: 0 draw; d > 0 the mover wins in d moves of both sides, best play on both; d < 0 he loses in -d.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Any, NoReturn, Self
+
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+
+from tradgames_env.rules.contract import State
+from tradgames_env.rules.ruleset import Ruleset
+from tradgames_env.solving.indexing import PositionIndex, TableError, load_index, table_label, telling_options
+
+FORMAT_VERSION = 1
+"""Raised whenever the files of a table change in a way that older readers cannot follow."""
+FOLDER_VARIABLE = "TRADGAMES_TABLES"
+HEADER_FILE = "table.json"
+VALUES_FILE = "values.npy"
+EXPECTATION, DISTANCE = "expectation", "distance"
+DTYPES = {EXPECTATION: ("float32", "uint16"), DISTANCE: ("int16",)}
+FIXED_POINT = 32767
+"""Steps of 1 in a uint16 table, and what stands there for 0."""
+HOLE = 65535
+
+_MAX_HEADER_BYTES = 1_000_000
+_CHUNK = 1 << 24
+_AGAIN = "make the table again with tradgames solve"
+
+
+@dataclasses.dataclass(frozen=True)
+class TableHeader:
+    """What ``table.json`` says.
+
+    Attributes:
+        game: name of the game.
+        variant: name of the variant it was asked for.
+        part: which part of the game, None for all of it.
+        options: every option on which the values depend.
+        rules_version: ``GameRules.version`` it was made under.
+        kind: "expectation" or "distance".
+        index: name of the numbering.
+        index_version: its version.
+        count: positions, holes in the numbering included.
+        dtype: of the values.
+        residual: largest change of a value in one more step of value iteration; 0 where values are exact.
+        sha256: of the bytes of the values, little-endian, lower-case hex.
+        provenance: command, date, seconds, peak memory and machine of the run, for people.
+        format_version: of the files themselves.
+    """
+
+    game: str
+    variant: str
+    part: str | None
+    options: dict[str, Any]
+    rules_version: int
+    kind: str
+    index: str
+    index_version: int
+    count: int
+    dtype: str
+    residual: float
+    sha256: str
+    provenance: dict[str, Any]
+    format_version: int = FORMAT_VERSION
+
+    def to_json(self) -> str:
+        """The text of ``table.json``."""
+        return json.dumps(dataclasses.asdict(self), indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: bytes, source: str) -> Self:
+        """The header in the text of ``table.json``.
+
+        Raises:
+            TableError: not JSON, a field is missing, unknown or of the wrong type, or another format version.
+        """
+        try:
+            data = json.loads(text.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            _refuse(source, f"it is not readable as JSON ({error})")
+        if not isinstance(data, dict):
+            _refuse(source, "it does not hold a JSON object")
+        if data.get("format_version") != FORMAT_VERSION:
+            _refuse(source, f"format version {data.get('format_version')!r}, this package reads {FORMAT_VERSION}")
+        if data.keys() != _HEADER_TYPES.keys():
+            _refuse(source, f"its fields are not {', '.join(_HEADER_TYPES)}")
+        for name, allowed in _HEADER_TYPES.items():
+            # A truth value is an int to Python, but no number of a table.
+            if not isinstance(data[name], allowed) or isinstance(data[name], bool):
+                _refuse(source, f"field {name!r} has the wrong type")
+        if data["kind"] not in DTYPES or data["dtype"] not in DTYPES[data["kind"]]:
+            _refuse(source, f"kind {data['kind']!r} with numbers of type {data['dtype']!r} is unknown")
+        return cls(**data)
+
+
+_HEADER_TYPES: dict[str, tuple[type, ...]] = {
+    "game": (str,),
+    "variant": (str,),
+    "part": (str, type(None)),
+    "options": (dict,),
+    "rules_version": (int,),
+    "kind": (str,),
+    "index": (str,),
+    "index_version": (int,),
+    "count": (int,),
+    "dtype": (str,),
+    "residual": (int, float),
+    "sha256": (str,),
+    "provenance": (dict,),
+    "format_version": (int,),
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
+    """Exact values of a ruleset, or of a part of it, mapped from disk or held in memory.
+
+    Attributes:
+        ruleset: the game the values belong to.
+        index: what numbers its positions.
+        header: what is known about the values.
+        values: (count,) of ``header.dtype``; not to be written to.
+        folder: where it is kept, None for one that is only in memory.
+    """
+
+    ruleset: Ruleset
+    index: PositionIndex
+    header: TableHeader
+    values: NDArray[Any]
+    folder: pathlib.Path | None = None
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], ruleset: Ruleset, *, verify: bool = False) -> Self:
+        """The table in a folder.
+
+        Args:
+            folder: that holds the two files.
+            ruleset: the game it must be made for.
+            verify: also read all values and compare their checksum.
+
+        Raises:
+            TableError: anything about it is wrong; one line that names the file.
+        """
+        folder = pathlib.Path(folder)
+        source = folder / HEADER_FILE
+        header = TableHeader.from_json(_read_header(source), str(source))
+        if header.game != ruleset.game:
+            _refuse(str(source), f"it was made for {header.game}, not for {ruleset.game}", "give the right folder")
+        index = load_index(ruleset, header.part)
+        _check_made_for(header, ruleset, index, str(source))
+        values = _map_values(folder / VALUES_FILE, header)
+        if verify and _checksum(values) != header.sha256:
+            _refuse(str(folder / VALUES_FILE), f"its checksum is not the one in {HEADER_FILE}")
+        return cls(ruleset, index, header, values, folder)
+
+    def number(self, state: State) -> int:
+        """Number of a position in the index, -1 where it is not covered."""
+        return int(self.index.rank(self.ruleset.params, self.index.tables, state))
+
+    def value(self, state: State) -> float | None:
+        """What the mover of a position can expect, in [-1, 1]; None where the table does not cover it.
+
+        Args:
+            state: (S,) int16, a throw due in dice games, a seat deciding in the others.
+        """
+        number = self.number(state)
+        if number < 0:
+            return None
+        entry = self.values[number : number + 1]
+        return float(np.sign(entry[0]) if self.header.kind == DISTANCE else self.expectations(entry)[0])
+
+    def expectations(self, entries: NDArray[Any]) -> NDArray[np.float64]:
+        """Values that were read from a table of kind "expectation" as numbers in [-1, 1]."""
+        numbers = entries.astype(np.float64)
+        return numbers if self.header.dtype == "float32" else (numbers - FIXED_POINT) / FIXED_POINT
+
+    def distance(self, state: State) -> int | None:
+        """Moves to the end as kind "distance" counts them; None where not covered, or in a table of expectations."""
+        number = self.number(state) if self.header.kind == DISTANCE else -1
+        return None if number < 0 else int(self.values[number])
+
+
+def describe(
+    ruleset: Ruleset, index: PositionIndex, part: str | None, kind: str, values: NDArray[Any], residual: float,
+    provenance: dict[str, Any],
+) -> TableHeader:  # fmt: skip
+    """The header of finished values."""
+    return TableHeader(
+        game=ruleset.game,
+        variant=ruleset.variant,
+        part=part,
+        options=telling_options(ruleset, index),
+        rules_version=ruleset.rules.version,
+        kind=kind,
+        index=index.name,
+        index_version=index.version,
+        count=index.count,
+        dtype=str(values.dtype),
+        residual=residual,
+        sha256=_checksum(values),
+        provenance=provenance,
+    )
+
+
+def write_table(folder: str | os.PathLike[str], header: TableHeader, values: NDArray[Any]) -> None:
+    """Write a table; the folder appears whole or not at all, and replaces one that is there.
+
+    Raises:
+        OSError: the disk is full or cannot be written to.
+    """
+    folder = pathlib.Path(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    workshop = pathlib.Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        fresh = workshop / "new"
+        fresh.mkdir()
+        write_array(fresh / VALUES_FILE, values)
+        write_text(fresh / HEADER_FILE, header.to_json())
+        if folder.exists():
+            folder.rename(workshop / "old")
+        fresh.rename(folder)
+        _sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def write_array(path: pathlib.Path, values: NDArray[Any]) -> None:
+    """Write a ``.npy`` file that is there whole, on the disk, or not at all."""
+    with _replacing(path) as file:
+        np.lib.format.write_array(file, values, allow_pickle=False)
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """Write a text file that is there whole, on the disk, or not at all."""
+    with _replacing(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+@contextlib.contextmanager
+def _replacing(path: pathlib.Path) -> Iterator[IO[bytes]]:
+    """A binary file that takes the place of ``path`` when it was written without an error."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(draft, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: pathlib.Path) -> None:
+    """Bring renames inside a folder to the disk, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def tables_folder() -> pathlib.Path:
+    """Where tables are kept."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return pathlib.Path(named) if named else platformdirs.user_cache_path("tradgames_env") / "tables"
+
+
+def table_folder(ruleset: Ruleset, index: PositionIndex, part: str | None = None) -> pathlib.Path:
+    """Where the table of a ruleset, or of one part of it, is kept; it may not be there."""
+    return tables_folder() / ruleset.game / table_label(ruleset, index, part)
+
+
+def find_table(ruleset: Ruleset, part: str | None = None) -> Table | None:
+    """The kept table of a ruleset, or of one part of it; None where none was made.
+
+    Raises:
+        TableError: the game has no index for it, or the table that is there cannot be used.
+    """
+    folder = table_folder(ruleset, load_index(ruleset, part), part)
+    return Table.open(folder, ruleset) if (folder / HEADER_FILE).exists() else None
+
+
+def _refuse(source: str, problem: str, advice: str = _AGAIN) -> NoReturn:
+    raise TableError(f"{source}: {problem}; {advice}") from None
+
+
+def _read_header(path: pathlib.Path) -> bytes:
+    """The bytes of ``table.json``, if it is a plain file of a sensible size."""
+    _check_plain(path, _MAX_HEADER_BYTES)
+    return path.read_bytes()
+
+
+def _check_plain(path: pathlib.Path, limit: int) -> None:
+    try:
+        status = path.lstat()
+    except OSError as error:
+        _refuse(str(path), f"it cannot be read ({error.strerror})")
+    if not stat.S_ISREG(status.st_mode):
+        _refuse(str(path), "it is not a plain file")
+    if status.st_size > limit:
+        _refuse(str(path), f"{status.st_size:,} bytes are more than the {limit:,} it can need")
+
+
+def _check_made_for(header: TableHeader, ruleset: Ruleset, index: PositionIndex, source: str) -> None:
+    """Compare what a table was made for with what this package has."""
+    for what, theirs, ours in (
+        ("options", header.options, telling_options(ruleset, index)),
+        (f"rules of {ruleset.game}, version", header.rules_version, ruleset.rules.version),
+        ("numbering", header.index, index.name),
+        ("numbering, version", header.index_version, index.version),
+        ("number of positions", header.count, index.count),
+    ):
+        if theirs != ours:
+            _refuse(source, f"it was made for other {what}: {theirs!r:.200}, not {ours!r:.200}")
+
+
+def _map_values(path: pathlib.Path, header: TableHeader) -> NDArray[Any]:
+    size = header.count * np.dtype(header.dtype).itemsize
+    _check_plain(path, size + _MAX_HEADER_BYTES)
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, SyntaxError, EOFError) as error:
+        _refuse(str(path), f"it is not a readable .npy file ({error})")
+    if values.shape != (header.count,) or str(values.dtype) != header.dtype:
+        _refuse(str(path), f"it holds {values.dtype} {values.shape}, not {header.dtype} ({header.count},)")
+    mapped: NDArray[Any] = values
+    return mapped
+
+
+def _checksum(values: NDArray[Any]) -> str:
+    hasher = hashlib.sha256()
+    for chunk in _chunks(values):
+        hasher.update(chunk.astype(chunk.dtype.newbyteorder("<"), copy=False).tobytes())
+    return hasher.hexdigest()
+
+
+def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    for begin in range(0, len(values), _CHUNK):
+        yield values[begin : begin + _CHUNK]
