@@ -74,7 +74,7 @@ def count_by_reference(game: str, line: PerftLine) -> int:
 
 
 def _leaves(game: Any, depth: int, repeats: bool, thrown: bool) -> int:
-    """As ``rules.batch.count_leaves``: where throws may repeat without limit, a throw after a throw costs a move."""
+    """As ``rules.leaves.count_leaves``: where throws may repeat without limit, a throw after a throw costs a move."""
     outcomes = game.chance_outcomes()
     if outcomes and thrown and repeats:
         depth -= 1

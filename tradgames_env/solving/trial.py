@@ -4,7 +4,7 @@ import numpy as np
 from numba import float32, float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
-from tradgames_env.rules.batch import draw_outcome, seed_generators
+from tradgames_env.rules.chance import draw_outcome, seed_generators
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import APPLY, APPLY_CHANCE, CHANCE, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING, State
 from tradgames_env.solving.expectation import Expectation
