@@ -12,7 +12,7 @@ import importlib.util
 from typing import Any
 
 import numpy as np
-from numba import int16, int32, int64
+from numba import int16, int32, int64, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.rules.contract import Kernel
@@ -26,6 +26,11 @@ others); -1 where the index does not cover it, games that are over among them.""
 UNRANK = int64(int32[::1], int64[::1], int64, int16[::1])
 """``unrank(params, tables, number, out_state) -> 1``: write the state row, natural to move, counters of turns and quiet
 moves 0; or return 0 where the numbering has a hole, with whatever is then in the row."""
+PREDECESSORS = int64(int32[::1], int64[::1], int16[::1], int16[::1], uint64[::1], int32[::1], int64[::1])
+"""``predecessors(params, tables, state, scratch, history, actions, out_numbers) -> n``: list the numbers of the
+positions of the same layer, the other side to move, that have a move to ``state``. In deterministic games only; in no
+layer does a side move twice in a row. ``state`` has natural to move and may be written over; ``scratch`` is space for
+another row, ``actions`` and ``out_numbers`` for as many as the game has actions."""
 
 
 class TableError(ValueError):
@@ -52,6 +57,7 @@ class PositionIndex:
         layers: in the order in which they are solved; together they cover 0 .. count - 1.
         rank: kernel of signature RANK.
         unrank: kernel of signature UNRANK.
+        predecessors: kernel of signature PREDECESSORS; None in games with dice.
         ignores: options that change no value, such as who begins or after how many turns play is cut off.
     """
 
@@ -61,6 +67,7 @@ class PositionIndex:
     layers: tuple[Layer, ...]
     rank: Kernel
     unrank: Kernel
+    predecessors: Kernel | None = None
     ignores: tuple[str, ...] = ()
 
     @property

@@ -1,0 +1,349 @@
+"""Win, draw and loss with distance for games without dice, backwards from their ends.
+
+A value is an int16, as the mover sees it: ``+d`` he wins in ``d`` moves of both sides against any defence and not in
+fewer, ``-d`` he loses in ``d`` whatever he does and can make it last so long, 0 neither side can force a win: endless
+play is a draw. ``LOST`` stands where the mover has lost already, being without a move, ``HOLE`` where a number has no
+position. A decision counts as a move, also the second one of the same turn (Yote's bonus).
+
+The values are those of the board alone. The rules that look back, repetition and quiet moves, are switched off while
+solving, and ``max_turns`` with them. What that means beside those rules:
+
+- Along a line that follows the table the distance falls with each move, so no position comes twice and a forced win
+  needs no repetition. It stands in a real game if the quiet clock leaves it the time (``d`` within the limit is enough;
+  captures start the clock anew) and if no position on the line was there before so often that once more is a draw.
+- Where the table says draw, each side can forever avoid losing. The two rules only turn that into a draw at once.
+- So with a new history and ``d`` within the quiet clock's limit, table and rules agree.
+
+Layers are solved one after the other, each in two stages. The *forward* stage looks one move ahead from every position:
+at games that end, and at moves into earlier layers. Then come *waves*: wave ``n`` goes through the positions decided in
+``n`` moves and looks back at those one quiet move before them. Before a loss in ``n`` there is a win in ``n + 1``.
+Before a win, a position is lost if every one of its moves leads to a win already decided; that is found out by playing
+them, so no counts of moves are kept: two bytes a position are all there is. A win found in the forward stage is
+provisional until its wave comes, as there may be a faster one inside the layer; nothing is called lost because of it
+before.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import int16, int32, int64, types, uint64
+from numpy.typing import NDArray
+
+from tradgames_env.rules.compiling import kernel
+from tradgames_env.rules.contract import APPLY, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING
+from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.solving.indexing import PREDECESSORS, RANK, UNRANK, Layer, PositionIndex, TableError
+
+HOLE = -32_768
+"""Value at a number without a position."""
+LOST = -32_767
+"""Value of a position whose mover has lost already: he cannot move."""
+LONGEST = 32_000
+"""No distance comes near this."""
+
+_LEGAL, _APPLY = types.FunctionType(LEGAL), types.FunctionType(APPLY)
+_RANK, _UNRANK, _PREDECESSORS = (types.FunctionType(signature) for signature in (RANK, UNRANK, PREDECESSORS))
+_PARAMS, _TABLES, _VALUES, _STATE, _HISTORY = int32[::1], int64[::1], int16[::1], int16[::1], uint64[::1]
+_ACTIONS, _NUMBERS = int32[::1], int64[::1]
+_NOT_COVERED = -(1 << 20)
+"""Instead of a value: a move leads out of the index."""
+_CHUNK = 1 << 15
+"""Positions between two looks at whether to stop."""
+
+
+@kernel(int64(_RANK, _APPLY, _PARAMS, _TABLES, _VALUES, _STATE, _STATE, _HISTORY, int64, int64, int64))
+def _after_move(  # type: ignore[no-untyped-def]
+    rank, apply, params, tables, values, state, scratch, history, action, layer_begin, wave
+):
+    """Value of a move to its player: of the position it leads to, one move further away; 0 if that is not decided.
+
+    A win in more than ``wave`` moves, in the layer that begins at ``layer_begin``, may still become a faster one and
+    counts as not decided.
+    """
+    for i in range(state.shape[0]):
+        scratch[i] = state[i]
+    apply(params, scratch, history, action)
+    mover = state[MOVER]
+    if scratch[OUTCOME] != RUNNING:
+        payoff = np.int64(scratch[PAYOFF])
+        return payoff if mover == 0 else -payoff
+    number = rank(params, tables, scratch)
+    if number < 0:
+        return _NOT_COVERED
+    value = np.int64(values[np.uint64(number)])
+    if value == 0 or (value > wave and number >= layer_begin):
+        return 0
+    if value <= LOST:
+        return _NOT_COVERED
+    if scratch[MOVER] != mover:
+        value = -value
+    return value + 1 if value > 0 else value - 1
+
+
+@kernel(
+    int64(
+        _LEGAL, _APPLY, _RANK, _PARAMS, _TABLES, _VALUES, _STATE, _STATE, _HISTORY, _ACTIONS, int64, int64
+    )
+)  # fmt: skip
+def _look_ahead(  # type: ignore[no-untyped-def]
+    legal, apply, rank, params, tables, values, state, scratch, history, actions, layer_begin, wave
+):
+    """Value of a position by the values of all its moves: the fastest win, else a draw, else the slowest loss."""
+    count = legal(params, state, history, actions)
+    if count == 0:
+        return LOST
+    win, loss, is_open = np.int64(LONGEST), np.int64(0), False
+    for i in range(count):
+        value = _after_move(
+            rank, apply, params, tables, values, state, scratch, history, np.int64(actions[i]), layer_begin, wave
+        )
+        if value == _NOT_COVERED:
+            return value
+        if value > 0:
+            win = min(win, value)
+        elif value == 0:
+            is_open = True
+        else:
+            loss = min(loss, value)
+    if win < LONGEST:
+        return win
+    return 0 if is_open else loss
+
+
+@kernel(
+    int64(
+        _LEGAL, _APPLY, _RANK, _PARAMS, _TABLES, _VALUES, _STATE, _STATE, _HISTORY, _ACTIONS, int64, int64
+    )
+)  # fmt: skip
+def _loss_if_lost(  # type: ignore[no-untyped-def]
+    legal, apply, rank, params, tables, values, state, scratch, history, actions, layer_begin, wave
+):
+    """As ``_look_ahead``, but 0 at the first move that does not lose."""
+    loss = np.int64(0)
+    for i in range(legal(params, state, history, actions)):
+        value = _after_move(
+            rank, apply, params, tables, values, state, scratch, history, np.int64(actions[i]), layer_begin, wave
+        )
+        if value >= 0:
+            return 0
+        loss = min(loss, value)
+    return loss
+
+
+_RANGE = int64(
+    _LEGAL, _APPLY, _RANK, _UNRANK, _PARAMS, _TABLES, _VALUES, int16[:, ::1], _HISTORY, _ACTIONS, int64, int64, int64
+)
+
+
+@kernel(_RANGE)
+def forward_range(  # type: ignore[no-untyped-def]
+    legal, apply, rank, unrank, params, tables, values, rows, history, actions, layer_begin, begin, end
+):
+    """Value the numbers ``begin`` to ``end`` - 1 of a layer by what one move shows of ends and of earlier layers.
+
+    ``rows`` (2, S), ``history`` and ``actions`` (A,) are space of this call's own. Returns the largest distance
+    written, or ``~number`` of a position with a move that leads out of the index.
+    """
+    longest = np.int64(0)
+    for number in range(begin, end):
+        if unrank(params, tables, number, rows[0]) == 0:
+            values[number] = HOLE
+            continue
+        value = _look_ahead(
+            legal, apply, rank, params, tables, values, rows[0], rows[1], history, actions, layer_begin, 0
+        )
+        if value == _NOT_COVERED:
+            return ~number
+        values[number] = value
+        if value != LOST:
+            longest = max(longest, abs(value))
+    return longest
+
+
+@kernel(
+    int64(
+        _LEGAL, _APPLY, _RANK, _UNRANK, _PREDECESSORS, _PARAMS, _TABLES, _VALUES, int16[:, ::1], _HISTORY, _ACTIONS,
+        _NUMBERS, int64, int64, int64, int64,
+    )
+)  # fmt: skip
+def wave_range(  # type: ignore[no-untyped-def]
+    legal, apply, rank, unrank, predecessors, params, tables, values, rows, history, actions, numbers, layer_begin,
+    wave, begin, end,
+):  # fmt: skip
+    """Look back from the positions among ``begin`` to ``end`` - 1 that are decided in ``wave`` moves.
+
+    ``rows`` (2, S), ``history``, ``actions`` and ``numbers`` (A,) are space of this call's own. Ranges of one layer may
+    be worked on at once: what they write, others either see or do not need. Returns the largest distance written.
+    """
+    longest = np.int64(0)
+    for number in range(begin, end):
+        value = np.int64(values[np.uint64(number)])
+        if abs(value) != wave:
+            continue
+        unrank(params, tables, number, rows[0])
+        for i in range(predecessors(params, tables, rows[0], rows[1], history, actions, numbers)):
+            before = np.uint64(numbers[i])
+            known = np.int64(values[before])
+            if value < 0 and (known == 0 or known > wave + 1):
+                values[before] = wave + 1
+                longest = wave + 1
+            elif value > 0 and known == 0:
+                unrank(params, tables, numbers[i], rows[0])
+                loss = _loss_if_lost(
+                    legal, apply, rank, params, tables, values, rows[0], rows[1], history, actions, layer_begin, wave
+                )
+                if loss != 0:
+                    values[before] = loss
+                    longest = max(longest, -loss)
+    return longest
+
+
+@kernel(_RANGE)
+def check_range(  # type: ignore[no-untyped-def]
+    legal, apply, rank, unrank, params, tables, values, rows, history, actions, layer_begin, begin, end
+):
+    """How many of the numbers ``begin`` to ``end`` - 1 do not have the value that follows from those one move on.
+
+    Arguments as ``forward_range``; ``layer_begin`` is not used.
+    """
+    wrong = np.int64(0)
+    for number in range(begin, end):
+        value = np.int64(HOLE)
+        if unrank(params, tables, number, rows[0]) != 0:
+            value = _look_ahead(
+                legal, apply, rank, params, tables, values, rows[0], rows[1], history, actions, 0, LONGEST
+            )
+        wrong += value != values[np.uint64(number)]
+    return wrong
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """How far solving is.
+
+    Attributes:
+        layer: number of the layer in the index.
+        wave: moves to the end that are being looked back from, 0 in the forward stage.
+        longest: largest distance found so far in the layer; there may be more waves than that, never fewer.
+        done: positions of the layer that this stage has gone through.
+        size: positions of the layer.
+    """
+
+    layer: int
+    wave: int
+    longest: int
+    done: int
+    size: int
+
+
+def without_history(ruleset: Ruleset) -> Ruleset:
+    """The ruleset with the endings switched off that do not come from the board: repetition, quiet moves, turns."""
+    fields = [field.name for field in dataclasses.fields(ruleset.options)]
+    off = [name for name in ("repetition_limit", "quiet_limit", "max_turns") if name in fields]
+    return load_ruleset(ruleset.game, ruleset.variant, **(ruleset.overrides | dict.fromkeys(off, 0)))
+
+
+class Retrograde:
+    """Solves the layers of an index into an array of values.
+
+    Args:
+        ruleset: the game; its endings by history are ignored.
+        index: numbers its positions and lists predecessors.
+        values: (index.count,) int16, written in place; layers before the one being solved must hold their values.
+        num_threads: all cores of the process when None.
+        report: called every second or so of work with how far it is; what it raises stops the work. A layer that was
+            stopped is solved again from its begin.
+
+    Raises:
+        ValueError: ``values`` has another shape or dtype.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        index: PositionIndex,
+        values: NDArray[np.int16],
+        *,
+        num_threads: int | None = None,
+        report: Callable[[Stage], None] | None = None,
+    ) -> None:
+        if values.shape != (index.count,) or values.dtype != np.int16:
+            raise ValueError(f"values must be ({index.count},) int16, not {values.shape} {values.dtype}")
+        self.ruleset = without_history(ruleset)
+        self.index = index
+        self.values = values
+        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        self.report = report
+        kernels = self.ruleset.kernels
+        self._kernels = (kernels.legal, kernels.apply, index.rank, index.unrank)
+
+    def solve(self, first_layer: int = 0) -> None:
+        """Solve all layers from ``first_layer`` on.
+
+        Raises:
+            TableError: a move leads to a position that the index does not cover.
+        """
+        for layer in range(first_layer, len(self.index.layers)):
+            self.solve_layer(layer)
+
+    def solve_layer(self, number: int) -> None:
+        """Solve one layer, all before it being solved.
+
+        Raises:
+            TableError: a move leads to a position that the index does not cover.
+        """
+        layer = self.index.layers[number]
+        self.values[layer.begin : layer.end] = 0
+        longest, wave = self._everywhere(Stage(number, 0, 0, 0, layer.end - layer.begin), self._forward), 1
+        while wave <= longest:
+            stage = Stage(number, wave, longest, 0, layer.end - layer.begin)
+            longest = max(longest, self._everywhere(stage, self._wave))
+            wave += 1
+
+    def count_wrong(self, begin: int, end: int) -> int:
+        """How many of the numbers ``begin`` to ``end`` - 1 lack the value that follows from those one move on."""
+        wrong: int = check_range(*self._kernels, *self._shared(), *self._space(), 0, begin, end)
+        return wrong
+
+    def _everywhere(self, stage: Stage, work: Callable[[Layer, int, int, int], int]) -> int:
+        """Do ``work`` on all of a layer with all threads; return the largest distance written."""
+        layer = self.index.layers[stage.layer]
+        longest = stage.longest
+        begins = range(layer.begin, layer.end, _CHUNK)
+        together = 4 * self.num_threads
+        with ThreadPoolExecutor(self.num_threads, thread_name_prefix="tradgames") as pool:
+            for first in range(0, len(begins), together):
+                some = begins[first : first + together]
+                results = pool.map(lambda begin: work(layer, stage.wave, begin, min(begin + _CHUNK, layer.end)), some)
+                longest = max(longest, *results)
+                if self.report is not None:
+                    done = min(some[-1] + _CHUNK, layer.end) - layer.begin
+                    self.report(dataclasses.replace(stage, longest=longest, done=done))
+        return longest
+
+    def _shared(self) -> tuple[Any, ...]:
+        return self.ruleset.params, self.index.tables, self.values
+
+    def _space(self) -> tuple[Any, ...]:
+        """Rows, history and actions for one call."""
+        ruleset = self.ruleset
+        rows = np.zeros((2, ruleset.state_size), np.int16)
+        return rows, np.zeros(ruleset.history_size, np.uint64), np.zeros(ruleset.num_actions, np.int32)
+
+    def _forward(self, layer: Layer, wave: int, begin: int, end: int) -> int:
+        longest: int = forward_range(*self._kernels, *self._shared(), *self._space(), layer.begin, begin, end)
+        if longest < 0:
+            raise TableError(f"{self.index.name}: a move from position {~longest} is not covered by the index")
+        return longest
+
+    def _wave(self, layer: Layer, wave: int, begin: int, end: int) -> int:
+        numbers = np.zeros(self.ruleset.num_actions, np.int64)
+        longest: int = wave_range(
+            *self._kernels, self.index.predecessors, *self._shared(), *self._space(), numbers, layer.begin, wave, begin,
+            end,
+        )  # fmt: skip
+        return longest
