@@ -70,7 +70,7 @@ def _made_now(ruleset: Ruleset) -> Table:
     Raises:
         TableError: it is not small; the message says which command makes the table and how long that takes.
     """
-    if load_index(ruleset).count <= solver.SMALL:
+    if solver.is_small(load_index(ruleset)):
         return solver.solve_in_memory(ruleset)
     planned = solver.plan(ruleset)
     raise TableError(

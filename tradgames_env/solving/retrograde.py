@@ -24,8 +24,7 @@ before.
 """
 
 import dataclasses
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -36,7 +35,10 @@ from numpy.typing import NDArray
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import APPLY, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.solving.expectation import cores
 from tradgames_env.solving.indexing import PREDECESSORS, RANK, UNRANK, Layer, PositionIndex, TableError
+
+Values = NDArray[np.int16]
 
 HOLE = -32_768
 """Value at a number without a position."""
@@ -51,8 +53,9 @@ _PARAMS, _TABLES, _VALUES, _STATE, _HISTORY = int32[::1], int64[::1], int16[::1]
 _ACTIONS, _NUMBERS = int32[::1], int64[::1]
 _NOT_COVERED = -(1 << 20)
 """Instead of a value: a move leads out of the index."""
-_CHUNK = 1 << 15
-"""Positions between two looks at whether to stop."""
+_CHUNK = 1 << 16
+_CHUNKS_A_THREAD = 4
+"""Positions of one task, and tasks of a thread between two reports."""
 
 
 @kernel(int64(_RANK, _APPLY, _PARAMS, _TABLES, _VALUES, _STATE, _STATE, _HISTORY, int64, int64, int64))
@@ -227,17 +230,15 @@ class Stage:
 
     Attributes:
         layer: number of the layer in the index.
-        wave: moves to the end that are being looked back from, 0 in the forward stage.
-        longest: largest distance found so far in the layer; there may be more waves than that, never fewer.
-        done: positions of the layer that this stage has gone through.
-        size: positions of the layer.
+        wave: how many moves before the end the positions are that are being looked back from; 0 while looking ahead.
+        longest: largest distance found so far in the layer. There are at least so many waves.
+        done: share of the layer's positions that this wave has gone through.
     """
 
     layer: int
     wave: int
     longest: int
-    done: int
-    size: int
+    done: float
 
 
 def without_history(ruleset: Ruleset) -> Ruleset:
@@ -255,73 +256,72 @@ class Retrograde:
         index: numbers its positions and lists predecessors.
         values: (index.count,) int16, written in place; layers before the one being solved must hold their values.
         num_threads: all cores of the process when None.
-        report: called every second or so of work with how far it is; what it raises stops the work. A layer that was
-            stopped is solved again from its begin.
-
-    Raises:
-        ValueError: ``values`` has another shape or dtype.
+        report: called now and then with how far it is. What it raises stops the work; from the values there are by
+            then it can go on.
     """
 
     def __init__(
         self,
         ruleset: Ruleset,
         index: PositionIndex,
-        values: NDArray[np.int16],
+        values: Values,
         *,
         num_threads: int | None = None,
         report: Callable[[Stage], None] | None = None,
     ) -> None:
-        if values.shape != (index.count,) or values.dtype != np.int16:
-            raise ValueError(f"values must be ({index.count},) int16, not {values.shape} {values.dtype}")
         self.ruleset = without_history(ruleset)
         self.index = index
         self.values = values
-        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        self.num_threads = num_threads or cores()
         self.report = report
         kernels = self.ruleset.kernels
         self._kernels = (kernels.legal, kernels.apply, index.rank, index.unrank)
 
-    def solve(self, first_layer: int = 0) -> None:
-        """Solve all layers from ``first_layer`` on.
+    def solve_layer(self, number: int) -> float:
+        """Solve one layer, all before it being solved; return 0, by which values may be off.
+
+        A layer that holds zeros only is begun. Any other was stopped in one of the waves; going through them all again
+        changes nothing that is known.
 
         Raises:
             TableError: a move leads to a position that the index does not cover.
         """
-        for layer in range(first_layer, len(self.index.layers)):
-            self.solve_layer(layer)
-
-    def solve_layer(self, number: int) -> None:
-        """Solve one layer, all before it being solved.
-
-        Raises:
-            TableError: a move leads to a position that the index does not cover.
-        """
-        layer = self.index.layers[number]
-        self.values[layer.begin : layer.end] = 0
-        longest, wave = self._everywhere(Stage(number, 0, 0, 0, layer.end - layer.begin), self._forward), 1
+        values = self.values[self.index.layers[number].begin : self.index.layers[number].end]
+        longest = _longest(values)
+        if longest == 0:
+            longest = self._look_ahead(number, values)
+        wave = 1
         while wave <= longest:
-            stage = Stage(number, wave, longest, 0, layer.end - layer.begin)
-            longest = max(longest, self._everywhere(stage, self._wave))
+            longest = self._everywhere(Stage(number, wave, longest, 0.0), self._look_back)
             wave += 1
+        return 0.0
 
-    def count_wrong(self, begin: int, end: int) -> int:
-        """How many of the numbers ``begin`` to ``end`` - 1 lack the value that follows from those one move on."""
-        wrong: int = check_range(*self._kernels, *self._shared(), *self._space(), 0, begin, end)
-        return wrong
+    def wrong(self, numbers: Iterable[int]) -> int:
+        """How many of these positions do not have the value that follows from those one move on."""
+        shared, space = self._shared(), self._space()
+        return sum(check_range(*self._kernels, *shared, *space, 0, number, number + 1) for number in numbers)
+
+    def _look_ahead(self, number: int, values: Values) -> int:
+        """The stage before the waves, done whole or not at all; return the largest distance found."""
+        try:
+            return self._everywhere(Stage(number, 0, 0, 0.0), self._forward)
+        except BaseException:
+            values[:] = 0
+            raise
 
     def _everywhere(self, stage: Stage, work: Callable[[Layer, int, int, int], int]) -> int:
-        """Do ``work`` on all of a layer with all threads; return the largest distance written."""
+        """Do ``work`` on all of a layer with all threads; return the largest distance found by then."""
         layer = self.index.layers[stage.layer]
         longest = stage.longest
         begins = range(layer.begin, layer.end, _CHUNK)
-        together = 4 * self.num_threads
+        together = _CHUNKS_A_THREAD * self.num_threads
         with ThreadPoolExecutor(self.num_threads, thread_name_prefix="tradgames") as pool:
             for first in range(0, len(begins), together):
                 some = begins[first : first + together]
-                results = pool.map(lambda begin: work(layer, stage.wave, begin, min(begin + _CHUNK, layer.end)), some)
-                longest = max(longest, *results)
+                found = pool.map(lambda begin: work(layer, stage.wave, begin, min(begin + _CHUNK, layer.end)), some)
+                longest = max(longest, *found)
                 if self.report is not None:
-                    done = min(some[-1] + _CHUNK, layer.end) - layer.begin
+                    done = (first + len(some)) / len(begins)
                     self.report(dataclasses.replace(stage, longest=longest, done=done))
         return longest
 
@@ -337,13 +337,18 @@ class Retrograde:
     def _forward(self, layer: Layer, wave: int, begin: int, end: int) -> int:
         longest: int = forward_range(*self._kernels, *self._shared(), *self._space(), layer.begin, begin, end)
         if longest < 0:
-            raise TableError(f"{self.index.name}: a move from position {~longest} is not covered by the index")
+            raise TableError(f"{self.ruleset.label}: a move from {layer.name} leads to a position without a number")
         return longest
 
-    def _wave(self, layer: Layer, wave: int, begin: int, end: int) -> int:
+    def _look_back(self, layer: Layer, wave: int, begin: int, end: int) -> int:
         numbers = np.zeros(self.ruleset.num_actions, np.int64)
         longest: int = wave_range(
             *self._kernels, self.index.predecessors, *self._shared(), *self._space(), numbers, layer.begin, wave, begin,
             end,
         )  # fmt: skip
         return longest
+
+
+def _longest(values: Values) -> int:
+    """The largest distance among values, 0 if there is none."""
+    return int(max(values.max(initial=0), -values.min(initial=0, where=values > LOST)))

@@ -21,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradgames_env.rules.ruleset import Ruleset
+from tradgames_env.solving import retrograde
 from tradgames_env.solving.expectation import Expectation, Stage, cores
 from tradgames_env.solving.indexing import PositionIndex, TableError, load_index, telling_options
 from tradgames_env.solving.table import (
+    DISTANCE,
     EXPECTATION,
     FIXED_POINT,
     HOLE,
@@ -35,8 +37,8 @@ from tradgames_env.solving.table import (
     write_text,
 )
 
-SMALL = 200_000
-"""Positions that are solved on the spot where a table is wanted and none was made."""
+SMALL = {EXPECTATION: 200_000, DISTANCE: 2_000_000}
+"""Positions that are solved on the spot, in seconds, where a table is wanted and none was made."""
 COARSE = 500_000_000
 """Positions from which on a table of expectations is kept in 16 bits each."""
 TOLERANCE = 1e-6
@@ -47,6 +49,8 @@ _STEPS = 110
 """About so many steps a layer takes; with ``_STEP_SECONDS``, of one core, for a first guess of the time."""
 _STEP_SECONDS = 30e-9
 _LIST_SECONDS = 2e-6
+_DISTANCE_SECONDS = 5e-6
+"""Of one core for a position whose distance is found."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +81,7 @@ class Progress:
     Attributes:
         layer: name of the layer in work.
         done: positions solved, of ``count``.
-        residual: of the layer in work; infinite while its successors are listed.
+        residual: of the layer in work; infinite while its successors are listed, 0 where values are exact.
         seconds: that the run has taken, earlier runs included.
         left: seconds it may still take, None where nothing is known yet.
         what: one line for people.
@@ -108,6 +112,12 @@ def plan(
     """
     index = load_index(ruleset, part)
     limit = free_memory() if memory is None else memory
+    if _kind(index) == DISTANCE:
+        largest = max(layer.end - layer.begin for layer in index.layers)
+        peak = _work_type(index).itemsize * (index.count + largest) + index.tables.nbytes
+        _refuse_too_large(ruleset, index, peak, limit)
+        seconds = index.count * _DISTANCE_SECONDS / (num_threads or cores())
+        return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, False)
     # Sampling reads values, whatever they are; zeros that nobody writes take no memory.
     method = Expectation(ruleset, index, np.zeros(index.count, np.float32))
     largest = max(layer.end - layer.begin for layer in index.layers)
@@ -115,14 +125,28 @@ def plan(
     listed = int(largest * method.stream_bytes())
     keep = always + listed <= limit
     peak = always + (listed if keep else 0)
+    _refuse_too_large(ruleset, index, peak, limit)
+    lists = 1 if keep else _STEPS // 10
+    seconds = index.count * (_STEPS * _STEP_SECONDS + lists * _LIST_SECONDS) / (num_threads or cores())
+    return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, keep)
+
+
+def _refuse_too_large(ruleset: Ruleset, index: PositionIndex, peak: int, limit: int) -> None:
     if peak > limit:
         raise TableError(
             f"solving {ruleset.label} needs {peak / _GIB:.1f} GiB of memory for {index.count:,} positions, "
             f"and {limit / _GIB:.1f} GiB may be used"
         )
-    lists = 1 if keep else _STEPS // 10
-    seconds = index.count * (_STEPS * _STEP_SECONDS + lists * _LIST_SECONDS) / (num_threads or cores())
-    return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, keep)
+
+
+def _kind(index: PositionIndex) -> str:
+    """What a table of these positions holds: only games without dice have moves that can be looked back at."""
+    return EXPECTATION if index.predecessors is None else DISTANCE
+
+
+def is_small(index: PositionIndex) -> bool:
+    """Whether it is a matter of seconds to solve an index."""
+    return index.count <= SMALL[_kind(index)]
 
 
 def solve(
@@ -158,10 +182,10 @@ def solve(
     run = _Run(ruleset, index, part, folder, tolerance, report)
     residual = run.solve(keep_streams=planned.keep_streams, num_threads=num_threads)
     values = _packed(index, run.values)
-    if values.dtype != np.float32:
+    if values.dtype == np.uint16:
         residual += 0.5 / FIXED_POINT
     notes = {**(provenance or {}), "seconds": round(run.seconds(), 1), "peak_bytes": peak_memory()}
-    write_table(folder, describe(ruleset, index, part, EXPECTATION, values, residual, notes), values)
+    write_table(folder, describe(ruleset, index, part, _kind(index), values, residual, notes), values)
     return Table.open(folder, ruleset)
 
 
@@ -172,10 +196,17 @@ def solve_in_memory(ruleset: Ruleset, part: str | None = None) -> Table:
         TableError: it cannot be solved.
     """
     index = load_index(ruleset, part)
-    values = np.zeros(index.count, np.float32)
-    method = Expectation(ruleset, index, values, tolerance=TOLERANCE)
+    values = np.zeros(index.count, _work_type(index))
+    method: _Method
+    if _kind(index) == DISTANCE:
+        method = retrograde.Retrograde(ruleset, index, values)
+    else:
+        method = Expectation(ruleset, index, values, tolerance=TOLERANCE)
     residual = max(method.solve_layer(number) for number in range(len(index.layers)))
-    return Table(ruleset, index, describe(ruleset, index, part, EXPECTATION, values, residual, {}), values)
+    return Table(ruleset, index, describe(ruleset, index, part, _kind(index), values, residual, {}), values)
+
+
+_Method = Expectation | retrograde.Retrograde
 
 
 class _Run:
@@ -187,7 +218,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self.ruleset = ruleset
         self.index = index
-        self.values = np.zeros(index.count, np.float32)
+        self.values: NDArray[Any] = np.zeros(index.count, _work_type(index))
         self._partial = folder / "partial"
         self._tolerance = tolerance
         self._report = report
@@ -210,16 +241,23 @@ class _Run:
 
     def solve(self, *, keep_streams: bool, num_threads: int | None) -> float:
         """Solve the layers that are not done; return the residual of the whole."""
-        method = Expectation(
-            self.ruleset, self.index, self.values, tolerance=self._tolerance, num_threads=num_threads,
-            keep_streams=keep_streams, report=self._hear,
-        )  # fmt: skip
+        method = self._method(keep_streams, num_threads)
         for number in range(len(self._residuals), len(self.index.layers)):
             with self._saving_if_stopped(number):
                 self._residuals.append(method.solve_layer(number))
             self._save(number, self._path(number))
             self._path(number, unfinished=True).unlink(missing_ok=True)
         return max(self._residuals)
+
+    def _method(self, keep_streams: bool, num_threads: int | None) -> _Method:
+        if _kind(self.index) == DISTANCE:
+            return retrograde.Retrograde(
+                self.ruleset, self.index, self.values, num_threads=num_threads, report=self._hear_wave
+            )
+        return Expectation(
+            self.ruleset, self.index, self.values, tolerance=self._tolerance, num_threads=num_threads,
+            keep_streams=keep_streams, report=self._hear,
+        )  # fmt: skip
 
     def _resume(self) -> None:
         """Take over what an earlier run of the same left; make a new start if it was another one."""
@@ -247,8 +285,9 @@ class _Run:
             values = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return False
-        sound = values.shape == (layer.end - layer.begin,) and values.dtype == np.float32
-        if not sound or not (np.abs(values) <= 1.0 + self._tolerance).all():
+        if values.shape != (layer.end - layer.begin,) or values.dtype != self.values.dtype:
+            return False
+        if values.dtype == np.float32 and not (np.abs(values) <= 1.0 + self._tolerance).all():
             return False
         self.values[layer.begin : layer.end] = values
         return True
@@ -273,18 +312,33 @@ class _Run:
 
     def _hear(self, stage: Stage) -> None:
         """Between two steps of the method: save now and then, and tell."""
-        if stage.steps and time.monotonic() - self._saved > SAVE_SECONDS:
-            self._save(stage.layer, self._path(stage.layer, unfinished=True))
+        if stage.steps:
+            self._save_now_and_then(stage.layer)
+        listing = f"successors {stage.listed:.0%}"
+        what = f"step {stage.steps}, residual {stage.residual:.1e}" if stage.steps else listing
+        self._tell(stage.layer, self._pace.share(stage, self._tolerance), stage.residual, what)
+
+    def _hear_wave(self, stage: retrograde.Stage) -> None:
+        """As ``_hear``, of distances. What looking ahead found can only be used when it is complete."""
+        if stage.wave:
+            self._save_now_and_then(stage.layer)
+        back = f"{stage.wave} of {stage.longest} moves before the end"
+        what = back if stage.wave else f"one move ahead {stage.done:.0%}"
+        self._tell(stage.layer, self._pace.share_of_waves(stage), 0.0, what)
+
+    def _save_now_and_then(self, number: int) -> None:
+        if time.monotonic() - self._saved > SAVE_SECONDS:
+            self._save(number, self._path(number, unfinished=True))
+
+    def _tell(self, number: int, share: float, residual: float, what: str) -> None:
+        """Report, with what is known of the time: ``share`` of layer ``number`` is done."""
         if self._report is None:
             return
-        layer = self.index.layers[stage.layer]
-        share = self._pace.share(stage, self._tolerance)
+        layer = self.index.layers[number]
         done = layer.begin + int(share * (layer.end - layer.begin))
         seconds = self.seconds()
         left = seconds * (self.index.count - done) / done if done else None
-        listing = f"successors {stage.listed:.0%}"
-        what = f"step {stage.steps}, residual {stage.residual:.1e}" if stage.steps else listing
-        self._report(Progress(layer.name, done, self.index.count, stage.residual, seconds, left, what))
+        self._report(Progress(layer.name, done, self.index.count, residual, seconds, left, what))
 
 
 class _Pace:
@@ -292,6 +346,15 @@ class _Pace:
 
     _LISTING = 0.15
     """Share of the time that listing successors takes."""
+
+    _LOOKING_AHEAD = 0.6
+    """Share of the time that looking one move ahead takes, where distances are found."""
+
+    def share_of_waves(self, stage: retrograde.Stage) -> float:
+        """From 0 to 1; waves hold fewer and fewer positions."""
+        if stage.wave == 0:
+            return self._LOOKING_AHEAD * stage.done
+        return self._LOOKING_AHEAD + (1.0 - self._LOOKING_AHEAD) * stage.wave / (stage.longest + 1)
 
     def share(self, stage: Stage, tolerance: float) -> float:
         """From 0 to 1."""
@@ -301,13 +364,21 @@ class _Pace:
         return self._LISTING + (1.0 - self._LISTING) * fallen / math.log(1.0 / tolerance)
 
 
+def _work_type(index: PositionIndex) -> np.dtype[Any]:
+    """Type of values while they are worked on."""
+    return np.dtype(np.int16 if _kind(index) == DISTANCE else np.float32)
+
+
 def _dtype(index: PositionIndex) -> np.dtype[Any]:
+    """Type of values as they are kept."""
+    if _kind(index) == DISTANCE:
+        return _work_type(index)
     return np.dtype(np.uint16 if index.count >= COARSE else np.float32)
 
 
-def _packed(index: PositionIndex, values: NDArray[np.float32]) -> NDArray[Any]:
+def _packed(index: PositionIndex, values: NDArray[Any]) -> NDArray[Any]:
     """Values as they are kept."""
-    if _dtype(index) == np.float32:
+    if _dtype(index) == values.dtype:
         return values
     packed = np.empty(len(values), np.uint16)
     chunk = 1 << 24
