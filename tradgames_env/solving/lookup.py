@@ -65,9 +65,9 @@ def _number_all(  # type: ignore[no-untyped-def]
     """``_number_moves`` of several decisions, one after the other; return how many moves they have together."""
     used = 0
     for i in range(states.shape[0]):
+        actions, numbers, signs = out_actions[used:], out_numbers[used:], out_signs[used:]
         out_counts[i] = _number_moves(
-            legal, apply, rank, params, tables, states[i], histories[i], after, history_after, out_actions[used:],
-            out_numbers[used:], out_signs[used:],
+            legal, apply, rank, params, tables, states[i], histories[i], after, history_after, actions, numbers, signs
         )
         used += out_counts[i]
     return used
@@ -96,6 +96,7 @@ class Judgement:
     Attributes:
         heads: (N + 1,) int64; the moves of decision i are those from ``heads[i]`` to ``heads[i + 1] - 1``.
         actions: (M,) int32 action ids.
+        numbers: (M,) int64, of the position that each move leads to; OVER or NOT_COVERED in place of it.
         worth: (M,) float64, as ``judge_moves`` gives it.
         values: (M,) float64, what the mover can expect after each move; NaN where the table does not know.
         distances: (M,) int64, moves to the end with best play if the game is won or lost then; else, and in tables of
@@ -104,6 +105,7 @@ class Judgement:
 
     heads: NDArray[np.int64]
     actions: NDArray[np.int32]
+    numbers: NDArray[np.int64]
     worth: NDArray[np.float64]
     values: NDArray[np.float64]
     distances: NDArray[np.int64]
@@ -118,7 +120,9 @@ def judge_decisions(table: Table, states: NDArray[np.int16], histories: NDArray[
         histories: (N, H) uint64.
     """
     begins = range(0, max(len(states), 1), _BATCH)
-    parts = [_number_batch(table, states[begin : begin + _BATCH], histories[begin : begin + _BATCH]) for begin in begins]
+    parts = [
+        _number_batch(table, states[begin : begin + _BATCH], histories[begin : begin + _BATCH]) for begin in begins
+    ]
     counts, actions, numbers, signs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return _judgement(table, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), actions, numbers, signs)
 
@@ -154,4 +158,4 @@ def _judgement(
         values[listed] = table.expectations(entries)
     values[numbers == NOT_COVERED] = np.nan
     values *= signs.astype(np.float64)
-    return Judgement(heads, actions, values * (1.0 - _A_MOVE * distances), values, distances)
+    return Judgement(heads, actions, numbers, values * (1.0 - _A_MOVE * distances), values, distances)

@@ -60,8 +60,8 @@ def _list_range(  # type: ignore[no-untyped-def]
     """List the moves of the positions ``begin`` to ``end - 1``; return how many there are, -1 if one is not covered.
 
     ``throws`` is 0 in games without dice. ``rows`` (3, S), ``history`` and ``actions`` (A,) are scratch. ``out_heads``
-    gets, for each decision, how many moves there are up to its end. A move that ends the game has the code -1, -2 or -3:
-    lost, drawn or won by who is to move.
+    gets, for each decision, how many moves there are up to its end. A move that ends the game has the code -1,
+    -2 or -3: lost, drawn or won by who is to move.
     """
     used, decision = 0, 0
     for number in range(begin, end):
@@ -305,8 +305,8 @@ def _list_block(
     """Heads (counted from the begin of the block), codes and actions of a block of positions."""
     end = min(begin + _BLOCK, index.count)
     decisions = (end - begin) * max(throws, 1)
-    heads = np.empty(decisions, np.int64)
-    codes, actions = np.empty(decisions * board.num_actions, np.int32), np.empty(decisions * board.num_actions, np.int16)
+    most = decisions * board.num_actions
+    heads, codes, actions = np.empty(decisions, np.int64), np.empty(most, np.int32), np.empty(most, np.int16)
     kernels = board.kernels
     used = _list_range(
         kernels.legal, kernels.apply, kernels.apply_chance, index.rank, index.unrank, board.params, index.tables,
