@@ -365,8 +365,8 @@ def print_regret(report: RegretReport, console: Console) -> None:
     for row in regret_rows(report):
         table.add_row(*row)
     console.print(table)
-    lines = [*notes(report), *(f"{regret_text(report, m)}  {m.position.text()}  {comparison(m)}" for m in report.worst)]
-    for line in lines:
+    worst = [f"{regret_text(report, m)}  {m.position.text()}  {comparison(m)}" for m in report.worst]
+    for line in [*notes(report), *(["Worst positions:", *worst] if worst else [])]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -396,8 +396,6 @@ def notes(report: RegretReport) -> list[str]:
         lines.append(f"{report.not_covered:,} decisions are not in the table and are left out.")
     if not report.dice:
         lines.append("Errors: " + ", ".join(f"{count:,} {name}" for name, count in report.errors.items()) + ".")
-    if report.worst:
-        lines.append("Worst positions:")
     return lines
 
 
