@@ -71,7 +71,7 @@ class PlainGame:
         }
         values = {name: node.payoff for name, node in self.nodes.items()}
         change = 1.0
-        while change > 1e-10:
+        while change > 1e-9:
             change = 0.0
             for name, node in self.nodes.items():
                 if node.position.is_over:
