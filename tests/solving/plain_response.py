@@ -2,12 +2,21 @@
 says. Nothing of it comes from the package's solvers, and nothing is turned round to the mover's view."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
+from typing import Any
 
 from tradgames_env.position import Position
-from tradgames_env.rules.ruleset import Ruleset
+from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.solving.retrograde import without_history
 
 Policy = Callable[[Position], dict[str, float]]
+
+SMALL: dict[str, dict[str, Any]] = {
+    "puluc": {"length": 5, "pieces": 2, "max_turns": 0},
+    "yote": {"pieces": 2, "return_ban": "off"},
+}
+"""Options of a game with dice and of one without, small enough."""
 
 
 @dataclasses.dataclass
@@ -64,28 +73,42 @@ class PlainGame:
 
     def values(self, policies: tuple[Policy | None, Policy | None] = (None, None)) -> dict[str, float]:
         """What natural can expect at each key; a colour without a policy plays as well as can be."""
-        weights = {
-            name: policy(node.position.copy())
-            for name, node in self.nodes.items()
-            if node.moves and (policy := policies[node.position.to_move]) is not None
-        }
-        values = {name: node.payoff for name, node in self.nodes.items()}
+        places = {name: place for place, name in enumerate(self.nodes)}
+        values = [node.payoff for node in self.nodes.values()]
+        rules = [self._rule(node, places, policies[node.position.to_move]) for node in self.nodes.values()]
         change = 1.0
         while change > 1e-9:
             change = 0.0
-            for name, node in self.nodes.items():
-                if node.position.is_over:
-                    continue
-                value = self._value(node, values, weights.get(name))
-                change = max(change, abs(value - values[name]))
-                values[name] = value
-        return values
+            for place, (best, following) in enumerate(rules):
+                if best is None:
+                    value = sum(weight * values[after] for weight, after in following)
+                else:
+                    value = best(values[after] for _, after in following)
+                change = max(change, abs(value - values[place]))
+                values[place] = value
+        return dict(zip(self.nodes, values, strict=True))
 
     @staticmethod
-    def _value(node: Node, values: dict[str, float], weights: dict[str, float] | None) -> float:
+    def _rule(node: Node, places: dict[str, int], policy: Policy | None) -> tuple[Any, list[tuple[float, int]]]:
+        """How a value follows from others: ``max`` or ``min`` of them, or None for their mean, and (weight, place)."""
+        if node.position.is_over:
+            # A payoff is the mean of itself.
+            return None, [(1.0, places[key(node.position)])]
         if node.throws:
-            return sum(probability * values[after] for probability, after in node.throws)
-        if weights is not None:
-            return sum(weights[move] * values[after] for move, after in node.moves.items())
-        best = max if node.position.to_move == 0 else min
-        return best(values[after] for after in node.moves.values())
+            return None, [(probability, places[after]) for probability, after in node.throws]
+        if policy is None:
+            return (max, min)[node.position.to_move], [(1.0, places[after]) for after in node.moves.values()]
+        weights = policy(node.position.copy())
+        return None, [(weights[move], places[after]) for move, after in node.moves.items()]
+
+
+@functools.cache
+def small_ruleset(solved: str) -> Ruleset:
+    """One of ``SMALL``, without endings by history."""
+    return without_history(load_ruleset(solved, "mini", **SMALL[solved]))
+
+
+@functools.cache
+def plain_game(solved: str) -> PlainGame:
+    """One of ``SMALL``."""
+    return PlainGame(small_ruleset(solved))

@@ -7,33 +7,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.solving.plain_response import PlainGame, Policy
+from tests.solving.plain_response import SMALL, Policy, plain_game, small_ruleset
 from tradgames_env.position import Position
-from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.solving.indexing import TableError, load_index
 from tradgames_env.solving.response import Arising, Moves, arising, best_response, list_moves
-from tradgames_env.solving.retrograde import without_history
 from tradgames_env.solving.solver import solve_in_memory
-
-SMALL: dict[str, dict[str, object]] = {
-    "puluc": {"length": 5, "pieces": 2, "max_turns": 0},
-    "yote": {"pieces": 2, "return_ban": "off"},
-}
-
-
-@functools.cache
-def small(game: str) -> Ruleset:
-    return without_history(load_ruleset(game, "mini", **SMALL[game]))
-
-
-@functools.cache
-def plain(game: str) -> PlainGame:
-    return PlainGame(small(game))
 
 
 @functools.cache
 def moves_of(game: str) -> Moves:
-    return list_moves(small(game), load_index(small(game)))
+    return list_moves(small_ruleset(game), load_index(small_ruleset(game)))
 
 
 @functools.cache
@@ -68,9 +51,9 @@ def test_values_are_those_of_a_plain_solver(
     moves, index = moves_of(solved), moves_of(solved).index
     response = best_response(moves, listed(moves))
     assert response.residual <= 1e-9
-    expected = plain(solved).values((said, None) if colour == 0 else (None, said))
+    expected = plain_game(solved).values((said, None) if colour == 0 else (None, said))
     compared = 0
-    for name, node in plain(solved).nodes.items():
+    for name, node in plain_game(solved).nodes.items():
         number = index.rank(moves.ruleset.params, index.tables, node.position.rows[0])
         if number < 0 or node.position.is_over:
             continue
@@ -83,7 +66,7 @@ def test_values_are_those_of_a_plain_solver(
 
 @pytest.mark.parametrize("solved", SMALL)
 def test_a_best_policy_gets_the_value_of_the_table(solved: str) -> None:
-    table, moves = solve_in_memory(small(solved)), moves_of(solved)
+    table, moves = solve_in_memory(small_ruleset(solved)), moves_of(solved)
     exact = values = table.values.astype(np.float64)
     if solved == "yote":  # distances; a quicker win is worth a little more
         exact, values = np.sign(values), np.sign(values) - 1e-5 * values
@@ -119,7 +102,7 @@ def test_rows_are_the_decisions_of_that_colour(solved: str, colour: int) -> None
     assert len(texts) == len(choices)
     decisions = {
         name: node
-        for name, node in plain(solved).nodes.items()
+        for name, node in plain_game(solved).nodes.items()
         if len(node.moves) > 1 and node.position.to_move == colour
     }
     # The plain solver tells apart what the index does not, such as the order inside a stack.
@@ -134,6 +117,6 @@ def test_policies_of_another_shape_are_refused() -> None:
 
 
 def test_a_part_without_the_start_is_refused() -> None:
-    ruleset = small("yote")
+    ruleset = small_ruleset("yote")
     with pytest.raises(TableError, match="does not cover the position in which"):
         arising(list_moves(ruleset, load_index(ruleset, "endings-1v1")))
