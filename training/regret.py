@@ -204,7 +204,8 @@ class _Decisions:
     def regrets(self) -> NDArray[np.float64]:
         """(N,) in expected reward; NaN where the table does not cover the decision."""
         values = self.judgement.values
-        return values[self.best] - values[self.played]
+        # The best move is told by a trifle that its value does not show, so differences may be a trifle below 0.
+        return np.maximum(values[self.best] - values[self.played], 0.0)
 
     def successors(self, place: int) -> bytes:
         """The positions that the moves of a decision lead to, which are the same for its mirror image."""

@@ -24,7 +24,7 @@ before.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -205,16 +205,17 @@ def wave_range(  # type: ignore[no-untyped-def]
     return longest
 
 
-@kernel(_RANGE)
-def check_range(  # type: ignore[no-untyped-def]
-    legal, apply, rank, unrank, params, tables, values, rows, history, actions, layer_begin, begin, end
+@kernel(
+    int64(
+        _LEGAL, _APPLY, _RANK, _UNRANK, _PARAMS, _TABLES, _VALUES, int16[:, ::1], _HISTORY, _ACTIONS, _NUMBERS
+    )
+)  # fmt: skip
+def count_wrong(  # type: ignore[no-untyped-def]
+    legal, apply, rank, unrank, params, tables, values, rows, history, actions, numbers
 ):
-    """How many of the numbers ``begin`` to ``end`` - 1 do not have the value that follows from those one move on.
-
-    Arguments as ``forward_range``; ``layer_begin`` is not used.
-    """
+    """How many of ``numbers`` (N,) do not have the value that follows from those one move on."""
     wrong = np.int64(0)
-    for number in range(begin, end):
+    for number in numbers:
         value = np.int64(HOLE)
         if unrank(params, tables, number, rows[0]) != 0:
             value = _look_ahead(
@@ -296,10 +297,10 @@ class Retrograde:
             wave += 1
         return 0.0
 
-    def wrong(self, numbers: Iterable[int]) -> int:
-        """How many of these positions do not have the value that follows from those one move on."""
-        shared, space = self._shared(), self._space()
-        return sum(check_range(*self._kernels, *shared, *space, 0, number, number + 1) for number in numbers)
+    def wrong(self, numbers: NDArray[np.int64]) -> int:
+        """How many of these positions (N,) do not have the value that follows from those one move on."""
+        wrong: int = count_wrong(*self._kernels, *self._shared(), *self._space(), numbers)
+        return wrong
 
     def _look_ahead(self, number: int, values: Values) -> int:
         """The stage before the waves, done whole or not at all; return the largest distance found."""
