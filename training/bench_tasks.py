@@ -30,7 +30,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-BATCH = 1024
+BATCH = 2048
 """Games in a batch."""
 
 _STEP = f"step of a batch of {BATCH:,} games with observation, mask and restart, actions drawn from the masks"

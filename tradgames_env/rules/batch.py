@@ -137,10 +137,12 @@ def plan_step(states, masks, orders):  # type: ignore[no-untyped-def]
     """
     for i in range(orders.shape[0]):
         action = orders[i]
-        if states[i, OUTCOME] != RUNNING:
-            orders[i] = OVER
-        elif action < 0 or action >= masks.shape[1] or masks[i, np.uint64(action)] == 0:
+        # The mask first, which is all zero when a game is over: the states are still in the other threads' caches.
+        if 0 <= action < masks.shape[1] and masks[i, np.uint64(action)] != 0:
+            continue
+        if states[i, OUTCOME] == RUNNING:
             return i
+        orders[i] = OVER
     return -1
 
 
