@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tradgames_env.agents.base import Agent
     from tradgames_env.position import Position
     from tradgames_env.rules.ruleset import Ruleset
+    from tradgames_env.solving.table import Table as ExactTable
     from training.evaluate import Evaluation
     from training.play import Table
 
@@ -113,12 +114,14 @@ class Train:
 class Evaluate:
     """Measure how strong an agent is: matches with sides swapped, 95 % intervals, ratings.
 
-    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS or the folder of a checkpoint, which also says the
-    game and the variant. Ctrl-C stops early and reports what was played.
+    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, perfect or the folder of a checkpoint, which also
+    says the game and the variant. Ctrl-C stops early and reports what was played.
 
     For example:
       tradgames evaluate runs/petteia/checkpoints/final --against random greedy --games 400 --report report
       tradgames evaluate mcts:200 --against random greedy --game puluc --all-pairs --json result.json
+      tradgames evaluate greedy --against perfect --game puluc --variant mini --regret --report report
+      tradgames evaluate mcts:200 --against perfect --game puluc --variant mini --regret --exploitability moves
     """
 
     agent: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="AGENT")]
@@ -143,6 +146,12 @@ class Evaluate:
     """Whose rating is 0; random when it plays."""
     lockstep: int = 128
     """Games in progress at a time."""
+    regret: bool = False
+    """Judge each move of AGENT in these games by the table of exact values that tradgames solve makes: what it cost,
+    how many were optimal, and the worst."""
+    exploitability: Annotated[Literal["moves", "policy"] | None, tyro.conf.arg(metavar="{moves,policy}")] = None
+    """Ask AGENT for every decision of a small solved game and find how much the best response to it gains: moves to
+    hold fast the move it plays when it is asked once, policy to take the probabilities it gives."""
     json: File = None
     """Write the results to this file; - for standard output, without tables."""
     report: Folder = None
@@ -161,18 +170,51 @@ class Evaluate:
             self._prepare_files()
             players = evaluate.load_players([self.agent, *self.against])
             ruleset = _agreed_ruleset(players, self.game, self.variant, self.option)
+            table = self._exact_table(ruleset)
         try:
             with mistakes():
                 evaluation = evaluate.evaluate_players(
                     players, ruleset, games=self.games, seed=self.seed, opening_plies=self.opening_plies,
                     all_pairs=self.all_pairs, anchor=self.anchor, lockstep=self.lockstep, console=progress(),
                 )  # fmt: skip
+                if table is not None:
+                    evaluation = self._judged(evaluation, players, table)
         except AgentError as error:
             complain(str(error))
             return FAILED
         with mistakes():
             self._publish(evaluation, command)
         return FAILED if evaluation.stopped else FINE
+
+    def _exact_table(self, ruleset: "Ruleset") -> "ExactTable | None":
+        """The table by which AGENT is judged; None if that is not asked for."""
+        if not self.regret and self.exploitability is None:
+            return None
+        from tradgames_env.agents.perfect import table_of
+        from training.exploitability import check_size
+
+        if self.exploitability is not None:
+            check_size(ruleset)
+        return table_of(ruleset)
+
+    def _judged(self, evaluation: "Evaluation", players: "Mapping[str, Agent]", table: "ExactTable") -> "Evaluation":
+        """The evaluation with what the table says of AGENT."""
+        from training.exploitability import measure_exploitability
+        from training.regret import measure_regret
+
+        name = evaluation.agent
+        if self.regret:
+            regret = measure_regret(name, evaluation.matches, table)
+            evaluation = dataclasses.replace(evaluation, regret=regret)
+        if self.exploitability is None or evaluation.stopped:
+            return evaluation
+        try:
+            found = measure_exploitability(
+                name, players[name], table, self.exploitability, seed=self.seed, console=progress()
+            )
+        except KeyboardInterrupt:
+            return dataclasses.replace(evaluation, stopped=True)
+        return dataclasses.replace(evaluation, exploitability=found)
 
     def _prepare_files(self) -> None:
         """Find out that something cannot be written before the games, not after them."""

@@ -16,9 +16,11 @@ from rich.table import Table
 from tradgames_env.agents import AgentSpec, load_agent
 from tradgames_env.agents.base import Agent
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from training.exploitability import Exploitability, exploitability_lines
 from training.intervals import Interval, wilson
 from training.match import LOCKSTEP, MatchResult, play_match
 from training.ratings import PairResults, Rating, fit_ratings
+from training.regret import RegretReport, print_regret
 
 DEFAULT_ANCHOR = "random"
 
@@ -40,6 +42,8 @@ class Evaluation:
         seed: of all matches.
         opening_plies: random moves at the start of each game.
         stopped: it was interrupted.
+        regret: of ``agent``'s moves in these matches, None where it was not asked for.
+        exploitability: of ``agent``, None where it was not asked for.
     """
 
     agent: str
@@ -51,6 +55,8 @@ class Evaluation:
     seed: int
     opening_plies: int
     stopped: bool
+    regret: RegretReport | None = None
+    exploitability: Exploitability | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the single games, ready for ``json.dump``."""
@@ -67,6 +73,8 @@ class Evaluation:
             "matches": [match_json(match) for match in self.matches],
             "anchor": self.anchor,
             "ratings": [dataclasses.asdict(rating) for rating in self.ratings],
+            "regret": self.regret and self.regret.to_json(),
+            "exploitability": self.exploitability and self.exploitability.to_json(),
         }
 
 
@@ -303,6 +311,11 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
         )
     if evaluation.ratings:
         console.print(_ratings_table(evaluation))
+    if evaluation.regret is not None:
+        print_regret(evaluation.regret, console)
+    if evaluation.exploitability is not None:
+        for line in exploitability_lines(evaluation.exploitability):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
     if evaluation.stopped:
         done = sum(match.games for match in evaluation.matches)
         console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")

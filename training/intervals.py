@@ -63,6 +63,29 @@ def score_interval(pair_scores: Sequence[float], seed: int = 0) -> Interval:
     return (min(low, score), max(high, score))
 
 
+def mean_interval(sums: NDArray[np.float64], counts: NDArray[np.int64], seed: int = 0) -> Interval | None:
+    """95 % interval of the mean of numbers that come in groups, by the Bayesian bootstrap over the groups.
+
+    Args:
+        sums: (n,) float64, of each group.
+        counts: (n,) int64, numbers in each group, 1 or more.
+        seed: of the replicates.
+
+    Returns:
+        It contains the mean; None where fewer than two groups leave nothing to tell it from.
+    """
+    if len(sums) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    replicates = np.empty(REPLICATES)
+    for place in range(REPLICATES):
+        weights = rng.standard_exponential(len(sums))
+        replicates[place] = (weights @ sums) / (weights @ counts)
+    mean = float(sums.sum() / counts.sum())
+    low, high = percentiles(replicates)
+    return (min(low, mean), max(high, mean))
+
+
 def percentiles(replicates: NDArray[np.float64]) -> Interval:
     """The 2.5 and 97.5 % points of (replicates,) numbers."""
     low, high = np.percentile(replicates, _PERCENTILES)

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tradgames_env.position import Position
-from tradgames_env.rendering import svg
+from tradgames_env.rendering import changed_sites, svg
 from training.evaluate import TOO_REPETITIVE, Evaluation, elo_interval_text, elo_text, percent_with_interval
+from training.exploitability import Exploitability, exploitability_lines
 from training.intervals import Interval
 from training.markup import Html, data_uri, element, join
 from training.match import SIDES, Frame, GameRecord, MatchResult, replay
 from training.metrics import METRICS_FILE, draw_curves
 from training.ratings import Rating
+from training.regret import HEADINGS, Mistake, RegretReport, comparison, notes, regret_rows, regret_text
 from training.report_style import CSS, SCRIPT
 
 PAGE_FILE = "index.html"
@@ -58,6 +60,7 @@ def build_report(evaluation: Evaluation, facts: Mapping[str, Any], run_dir: path
         _tiles(evaluation),
         _results(evaluation),
         _ratings(evaluation),
+        _by_the_table(evaluation),
         None if run_dir is None else _curves(run_dir),
         _game(evaluation),
         _notes(evaluation, facts),
@@ -252,6 +255,44 @@ def _curves(run_dir: pathlib.Path) -> Html:
     return _card(
         "Training", element("figure", element("div", picture, class_="scroll"), element("figcaption", caption))
     )
+
+
+# -- by the table of exact values ----------------------------------------------------------------------------------
+
+
+def _by_the_table(evaluation: Evaluation) -> Html | None:
+    """The card of regret and exploitability, None where neither was asked for."""
+    parts = [
+        *([] if evaluation.regret is None else _regret(evaluation.regret)),
+        *([] if evaluation.exploitability is None else _exploitability(evaluation.exploitability)),
+    ]
+    return _card("Against perfect play", *parts) if parts else None
+
+
+def _regret(regret: RegretReport) -> list[Html]:
+    rows = [element("tr", *(element("th", heading) for heading in HEADINGS))]
+    rows += [element("tr", *(element("td", cell) for cell in cells)) for cells in regret_rows(regret)]
+    intro = (
+        f"What the moves of {regret.agent} cost by the table of exact values: the value of the best move less that of "
+        f"the move played, in {regret.unit}."
+    )
+    table = element("div", element("table", *rows), class_="scroll")
+    gallery = element("div", *(_mistake(regret, mistake) for mistake in regret.worst), class_="gallery")
+    return [element("p", intro), table, *(element("p", note, class_="note") for note in notes(regret)), gallery]
+
+
+def _mistake(regret: RegretReport, mistake: Mistake) -> Html:
+    """A position in which the agent erred; the squares that the better move changes are tinted."""
+    after = mistake.position.copy()
+    after.push(mistake.better)
+    picture = svg(mistake.position, size=_BOARD_SIZE, last_move=changed_sites(mistake.position, after))
+    image = element("img", src=data_uri(picture, "image/svg+xml"), alt=mistake.position.text())
+    caption = f"Regret {regret_text(regret, mistake)}: played {comparison(mistake)}."
+    return element("figure", image, element("figcaption", caption))
+
+
+def _exploitability(result: Exploitability) -> list[Html]:
+    return [element("p", line) for line in exploitability_lines(result)]
 
 
 # -- a game ------------------------------------------------------------------------------------------------------

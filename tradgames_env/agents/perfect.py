@@ -1,5 +1,6 @@
 """The agent that knows: it plays by tables of exact values."""
 
+import functools
 import math
 
 import numpy as np
@@ -60,10 +61,21 @@ class PerfectAgent(ActionAgent):
 
     def _table(self, ruleset: Ruleset) -> Table:
         if ruleset not in self._tables:
-            self._tables[ruleset] = find_table(ruleset) or _made_now(ruleset)
+            self._tables[ruleset] = table_of(ruleset)
         return self._tables[ruleset]
 
 
+def table_of(ruleset: Ruleset) -> Table:
+    """The kept table of a ruleset; that of a small one that was not made is computed on the spot.
+
+    Raises:
+        TableError: there is none and the ruleset is not small, it cannot be solved, or the table that is there is
+            damaged.
+    """
+    return find_table(ruleset) or _made_now(ruleset)
+
+
+@functools.lru_cache(maxsize=4)  # small ones only
 def _made_now(ruleset: Ruleset) -> Table:
     """The table of a small ruleset, computed.
 

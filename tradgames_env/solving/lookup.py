@@ -1,5 +1,7 @@
 """What a table says of each move of a position in which a seat decides."""
 
+import dataclasses
+
 import numpy as np
 from numba import float32, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
@@ -15,6 +17,8 @@ NOT_COVERED = -1
 """In place of a number: the table does not know the position."""
 _A_MOVE = 1e-5
 """By how much a win in one move more is less welcome, and a loss the more; no game lasts 1 / _A_MOVE moves."""
+_BATCH = 1 << 13
+"""Decisions judged at a time, which bounds the space for their moves."""
 
 
 @kernel(
@@ -48,6 +52,27 @@ def _number_moves(  # type: ignore[no-untyped-def]
     return count
 
 
+@kernel(
+    int64(
+        types.FunctionType(LEGAL), types.FunctionType(APPLY), types.FunctionType(RANK), int32[::1], int64[::1],
+        int16[:, ::1], uint64[:, ::1], int16[::1], uint64[::1], int32[::1], int64[::1], float32[::1], int64[::1],
+    )
+)  # fmt: skip
+def _number_all(  # type: ignore[no-untyped-def]
+    legal, apply, rank, params, tables, states, histories, after, history_after, out_actions, out_numbers, out_signs,
+    out_counts,
+):  # fmt: skip
+    """``_number_moves`` of several decisions, one after the other; return how many moves they have together."""
+    used = 0
+    for i in range(states.shape[0]):
+        actions, numbers, signs = out_actions[used:], out_numbers[used:], out_signs[used:]
+        out_counts[i] = _number_moves(
+            legal, apply, rank, params, tables, states[i], histories[i], after, history_after, actions, numbers, signs
+        )
+        used += out_counts[i]
+    return used
+
+
 def judge_moves(table: Table, state: State, history: History) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The legal actions of a position in which a seat decides, and how good each is for him.
 
@@ -60,24 +85,77 @@ def judge_moves(table: Table, state: State, history: History) -> tuple[NDArray[n
         (n,) actions, and (n,) what the mover can expect after each, in [-1, 1]; NaN where the table does not know. With
         distances, quicker wins are worth a little more and slower losses a little less than others.
     """
+    judgement = judge_decisions(table, state[None], history[None])
+    return judgement.actions, judgement.worth
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Judgement:
+    """What a table says of every move of several decisions.
+
+    Attributes:
+        heads: (N + 1,) int64; the moves of decision i are those from ``heads[i]`` to ``heads[i + 1] - 1``.
+        actions: (M,) int32 action ids.
+        numbers: (M,) int64, of the position that each move leads to; OVER or NOT_COVERED in place of it.
+        worth: (M,) float64, as ``judge_moves`` gives it.
+        values: (M,) float64, what the mover can expect after each move; NaN where the table does not know.
+        distances: (M,) int64, moves to the end with best play if the game is won or lost then; else, and in tables of
+            expectations, 0.
+    """
+
+    heads: NDArray[np.int64]
+    actions: NDArray[np.int32]
+    numbers: NDArray[np.int64]
+    worth: NDArray[np.float64]
+    values: NDArray[np.float64]
+    distances: NDArray[np.int64]
+
+
+def judge_decisions(table: Table, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> Judgement:
+    """``judge_moves`` for many decisions at once.
+
+    Args:
+        table: of the ruleset that is played.
+        states: (N, S) int16, a seat decides in each.
+        histories: (N, H) uint64.
+    """
+    begins = range(0, max(len(states), 1), _BATCH)
+    parts = [
+        _number_batch(table, states[begin : begin + _BATCH], histories[begin : begin + _BATCH]) for begin in begins
+    ]
+    counts, actions, numbers, signs = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return _judgement(table, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), actions, numbers, signs)
+
+
+def _number_batch(
+    table: Table, states: NDArray[np.int16], histories: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]:
+    """How many moves each decision has, and what ``_number_moves`` writes of all of them."""
     ruleset, kernels = table.ruleset, table.ruleset.kernels
-    actions = np.empty(ruleset.num_actions, np.int32)
-    numbers, signs = np.empty(ruleset.num_actions, np.int64), np.empty(ruleset.num_actions, np.float32)
-    count = _number_moves(
-        kernels.legal, kernels.apply, table.index.rank, ruleset.params, table.index.tables, state, history,
-        np.empty_like(state), np.empty_like(history), actions, numbers, signs,
+    most = len(states) * ruleset.num_actions
+    actions, numbers, signs = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.float32)
+    counts = np.empty(len(states), np.int64)
+    used = _number_all(
+        kernels.legal, kernels.apply, table.index.rank, ruleset.params, table.index.tables, states, histories,
+        np.empty(ruleset.state_size, np.int16), np.empty(ruleset.history_size, np.uint64), actions, numbers, signs,
+        counts,
     )  # fmt: skip
-    numbers = numbers[:count]
-    worth = np.ones(count)
+    return counts, actions[:used].copy(), numbers[:used].copy(), signs[:used].copy()
+
+
+def _judgement(
+    table: Table, heads: NDArray[np.int64], actions: NDArray[np.int32], numbers: NDArray[np.int64],
+    signs: NDArray[np.float32],
+) -> Judgement:  # fmt: skip
     listed = numbers >= 0
-    worth[listed] = _worth(table, table.values[numbers[listed]])
-    worth[numbers == NOT_COVERED] = np.nan
-    return actions[:count], worth * signs[:count].astype(np.float64)
-
-
-def _worth(table: Table, entries: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Entries of a table as numbers in [-1, 1] by which moves can be compared."""
-    if table.header.kind != DISTANCE:
-        return table.expectations(entries)
-    distances = entries.astype(np.float64)
-    return np.sign(distances) - _A_MOVE * distances
+    entries = table.values[numbers[listed]]
+    values, distances = np.ones(len(numbers)), np.zeros(len(numbers), np.int64)
+    if table.header.kind == DISTANCE:
+        values[listed] = np.sign(entries)
+        distances[listed] = np.abs(entries.astype(np.int64)) + (entries != 0)
+        distances[(numbers == OVER) & (signs != 0)] = 1
+    else:
+        values[listed] = table.expectations(entries)
+    values[numbers == NOT_COVERED] = np.nan
+    values *= signs.astype(np.float64)
+    return Judgement(heads, actions, numbers, values * (1.0 - _A_MOVE * distances), values, distances)
