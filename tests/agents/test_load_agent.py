@@ -123,7 +123,7 @@ def test_functions_that_break_the_rules_are_told_so() -> None:
         ("random:3", "agent 'random' takes no number, so write 'random', not 'random:3'"),
         ("greedy:", "agent 'greedy' takes no number"),
         (7, "not 7"),
-        (None, "known: random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, or the folder of a checkpoint, an Agent or"),
+        (None, "mcts:SIMULATIONS, perfect, or the folder of a checkpoint, an Agent or"),
         (RandomAgent, "pass RandomAgent(), not the class"),
     ],
 )

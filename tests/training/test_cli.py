@@ -420,3 +420,36 @@ def test_settings_out_of_reach_are_mistakes(
         capsys, "train", "--config", "configs/smoke.toml", "--run-dir", str(tmp_path / "run"), "--set", setting
     )
     assert message in text
+
+
+def test_solve_keeps_a_table_and_says_what_the_start_is_worth(
+    capsys: Captured, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADGAMES_TABLES", str(tmp_path))
+    assert "984 positions in 3 layers" in said(capsys, "solve", "puluc", "--variant", "mini", "--dry-run")
+    assert list(tmp_path.iterdir()) == []
+    text = said(capsys, "solve", "puluc", "--variant", "mini")
+    assert "the side that begins expects +0.0142, which is to win 50.71% of the games" in text
+    assert str(tmp_path / "puluc" / "mini") in text
+    header = tmp_path / "puluc" / "mini" / "table.json"
+    before = header.stat().st_mtime_ns
+    result = json.loads(said(capsys, "solve", "puluc", "--variant", "mini", "--json"))
+    assert (result["positions"], result["kind"], header.stat().st_mtime_ns) == (984, "expectation", before)
+    said(capsys, "solve", "puluc", "--variant", "mini", "--again")
+    assert header.stat().st_mtime_ns > before
+    assert json.loads(header.read_text())["provenance"]["command"] == "tradgames solve puluc --variant mini --again"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("puluc", "--memory", "0.1"), "needs 0.3 GiB of memory for 21,355,945 positions, and 0.1 GiB may be used"),
+        (("puluc", "--memory", "0"), "--memory must be more than 0"),
+        (("puluc", "--threads", "0"), "--threads must be at least 1"),
+        (("puluc", "--tolerance", "0"), "--tolerance must be a number from 1e-7 to 1"),
+        (("puluc", "--part", "endings"), "has no part 'endings'"),
+        (("yut_nori", "--variant", "traditional"), "yut_nori with backdo cannot be solved"),
+    ],
+)
+def test_what_cannot_be_solved_is_a_mistake(capsys: Captured, arguments: tuple[str, ...], message: str) -> None:
+    assert message in mistake(capsys, "solve", *arguments)

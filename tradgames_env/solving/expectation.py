@@ -19,6 +19,7 @@ out: endless play is worth 0 to both sides.
 """
 
 import dataclasses
+import enum
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,10 @@ BLOCK = 1 << 15
 """Positions whose successors are one stream and one task of a thread."""
 HOLD = 12
 """Steps with the best moves held fast between two steps over all moves."""
+MOST_HOLDS = 100
+"""Times that moves are held fast in a layer; some ten are usual."""
+LONGEST_LAYER = 2**30
+"""Positions of a layer whose codes fit into 32 bits."""
 NOTHING = -2.0
 """Below every value: the best of no move."""
 FIXED = -1
@@ -228,15 +233,26 @@ class Stage:
     residual: float
 
 
+class Keep(enum.IntEnum):
+    """What of the layer in work stays in memory."""
+
+    VALUES = 0
+    """Nothing but values: every step is one over all moves and asks the rules."""
+    MOVES = 1
+    """Values and the best moves."""
+    SUCCESSORS = 2
+    """Values, the best moves and all successors: the rules are asked once."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Block:
-    """Positions ``begin`` to ``end - 1``, counted from the begin of their layer; ``stream`` is None if not kept."""
+    """Positions ``begin`` to ``end - 1``, counted from the begin of their layer, and what is kept of them."""
 
     begin: int
     end: int
     stream: Stream | None
-    policy: Stream
-    sums: Values
+    moves: tuple[Stream, Values] | None
+    """The policy and the sums that ``improve`` writes."""
 
 
 class Expectation:
@@ -248,13 +264,12 @@ class Expectation:
         values: (index.count,) float32, improved in place; layers before the one being solved must hold their values.
         tolerance: a layer is done when a step over all moves changes no value by more.
         num_threads: all cores of the process when None.
-        keep_streams: whether the successors of a layer stay in memory; else they are listed anew in every step over all
-            moves, which takes longer.
+        keep: what of a layer stays in memory while it is solved. With less, more is listed anew in every step.
         report: called between steps with how far it is; what it raises stops the work, and the layer goes on from the
             values it has by then when it is solved again.
 
     Raises:
-        TableError: the first position of the index has no throw due.
+        TableError: no throw is due before a move, or too many positions hang together.
     """
 
     def __init__(
@@ -265,7 +280,7 @@ class Expectation:
         *,
         tolerance: float = 1e-6,
         num_threads: int | None = None,
-        keep_streams: bool = True,
+        keep: Keep = Keep.SUCCESSORS,
         report: Callable[[Stage], None] | None = None,
     ) -> None:
         self.ruleset = load_ruleset(ruleset.game, ruleset.variant, **{**ruleset.overrides, "max_turns": 0})
@@ -273,7 +288,7 @@ class Expectation:
         self.values = values
         self.tolerance = tolerance
         self.num_threads = num_threads or cores()
-        self.keep_streams = keep_streams
+        self.keep = keep
         self.report = report
         self.odds = self._odds()
         kernels = self.ruleset.kernels
@@ -289,12 +304,14 @@ class Expectation:
         values = self.values[layer.begin : layer.end]
         with ThreadPoolExecutor(self.num_threads, thread_name_prefix="tradgames") as pool:
             blocks = list(self._blocks(pool, number))
-            residual, steps = np.inf, 0
+            residual, rounds, steps = np.inf, 0, 0
             while residual > self.tolerance:
                 residual = max(pool.map(lambda block: self._improve(layer, values, block), blocks))
-                steps += 1
+                rounds, steps = rounds + 1, steps + 1
                 self._say(Stage(number, 1.0, steps, residual))
-                steps += self._hold(pool, values, blocks) if residual > self.tolerance else 0
+                # Holding moves fast may lead two sides in a circle for ever; plain value iteration does not.
+                if residual > self.tolerance and rounds <= MOST_HOLDS:
+                    steps += self._hold(pool, values, blocks)
             return max(pool.map(lambda block: self._error(layer, values, block), blocks))
 
     def residual(self, numbers: Sequence[int]) -> float:
@@ -306,8 +323,12 @@ class Expectation:
             for layer, number in zip(layers, numbers, strict=True)
         )
 
-    def stream_bytes(self) -> float:
-        """Bytes that the successors of a position take, on average over samples from the largest layer."""
+    def bytes_kept(self) -> dict[Keep, float]:
+        """Bytes that a position of the layer in work takes beside its value, on average over samples of the largest."""
+        moves = 4.0 * (len(self.odds) + 1)
+        return {Keep.VALUES: 0.0, Keep.MOVES: moves, Keep.SUCCESSORS: moves + self._stream_bytes()}
+
+    def _stream_bytes(self) -> float:
         layer = max(self.index.layers, key=lambda layer: layer.end - layer.begin)
         size = layer.end - layer.begin
         begins = {layer.begin + size * part // _SAMPLES for part in range(_SAMPLES)}
@@ -315,12 +336,11 @@ class Expectation:
         used = sum(self._list(layer, begin, end).nbytes for begin, end in ranges)
         return used / sum(end - begin for begin, end in ranges)
 
-    def position_bytes(self) -> int:
-        """Bytes a position of the layer being solved takes beside its value and its successors."""
-        return 4 * (len(self.odds) + 1)
-
     def _odds(self) -> NDArray[np.float64]:
         """(K,) probabilities of the throw that is due before every move."""
+        largest = max(layer.end - layer.begin for layer in self.index.layers)
+        if largest > LONGEST_LAYER:
+            raise TableError(f"{self.ruleset.label} is too large: {largest:,} positions hang together")
         state: State = np.zeros(self.ruleset.state_size, np.int16)
         self.index.unrank(self.ruleset.params, self.index.tables, 0, state)
         kind = int(state[CHANCE])
@@ -337,9 +357,13 @@ class Expectation:
 
     def _block(self, layer: Layer, begin: int) -> _Block:
         end = min(begin + BLOCK, layer.end)
-        stream = self._list(layer, begin, end) if self.keep_streams else None
-        policy, sums = np.empty((end - begin) * len(self.odds), np.int32), np.empty(end - begin, np.float32)
-        return _Block(begin - layer.begin, end - layer.begin, stream, policy, sums)
+        stream = self._list(layer, begin, end) if self.keep == Keep.SUCCESSORS else None
+        moves = self._space(end - begin) if self.keep >= Keep.MOVES else None
+        return _Block(begin - layer.begin, end - layer.begin, stream, moves)
+
+    def _space(self, size: int) -> tuple[Stream, Values]:
+        """Policy and sums of so many positions."""
+        return np.empty(size * len(self.odds), np.int32), np.empty(size, np.float32)
 
     def _list(self, layer: Layer, begin: int, end: int) -> Stream:
         """The stream of the positions ``begin`` to ``end - 1``."""
@@ -362,18 +386,22 @@ class Expectation:
 
     def _improve(self, layer: Layer, values: Values, block: _Block) -> float:
         stream = self._stream(layer, block)
+        policy, sums = block.moves or self._space(block.end - block.begin)
         known = stream.view(np.float32)
-        return float(improve(stream, known, self.odds, values, block.begin, block.end, block.policy, block.sums))
+        return float(improve(stream, known, self.odds, values, block.begin, block.end, policy, sums))
 
     def _hold(self, pool: ThreadPoolExecutor, values: Values, blocks: list[_Block]) -> int:
         """Steps with the best moves held fast, until they change little; return how many."""
+        if self.keep < Keep.MOVES:
+            return 0
         for step in range(1, HOLD + 1):
-            changes = pool.map(
-                lambda block: follow(block.policy, block.sums, self.odds, values, block.begin, block.end), blocks
-            )
-            if max(changes) < self.tolerance / 4:
+            if max(pool.map(lambda block: self._follow(values, block), blocks)) < self.tolerance / 4:
                 return step
         return HOLD
+
+    def _follow(self, values: Values, block: _Block) -> float:
+        assert block.moves is not None
+        return float(follow(*block.moves, self.odds, values, block.begin, block.end))
 
     def _error(self, layer: Layer, values: Values, block: _Block) -> float:
         stream = self._stream(layer, block)

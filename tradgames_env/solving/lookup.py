@@ -17,6 +17,8 @@ NOT_COVERED = -1
 """In place of a number: the table does not know the position."""
 _A_MOVE = 1e-5
 """By how much a win in one move more is less welcome, and a loss the more; no game lasts 1 / _A_MOVE moves."""
+_NOT_YET = 1.0 - 1e-9
+"""What a game as good as won is worth beside one that is won."""
 _BATCH = 1 << 13
 """Decisions judged at a time, which bounds the space for their moves."""
 
@@ -82,8 +84,8 @@ def judge_moves(table: Table, state: State, history: History) -> tuple[NDArray[n
         history: (H,) uint64.
 
     Returns:
-        (n,) actions, and (n,) what the mover can expect after each, in [-1, 1]; NaN where the table does not know. With
-        distances, quicker wins are worth a little more and slower losses a little less than others.
+        (n,) actions, and (n,) what the mover can expect after each, in [-1, 1]; NaN where the table does not know.
+        Between games as good as over, won ones are worth a trifle more the sooner they end, lost ones the later.
     """
     judgement = judge_decisions(table, state[None], history[None])
     return judgement.actions, judgement.worth
@@ -149,13 +151,15 @@ def _judgement(
 ) -> Judgement:  # fmt: skip
     listed = numbers >= 0
     entries = table.values[numbers[listed]]
-    values, distances = np.ones(len(numbers)), np.zeros(len(numbers), np.int64)
+    values, distances, shares = np.ones(len(numbers)), np.zeros(len(numbers), np.int64), np.ones(len(numbers))
     if table.header.kind == DISTANCE:
         values[listed] = np.sign(entries)
         distances[listed] = np.abs(entries.astype(np.int64)) + (entries != 0)
         distances[(numbers == OVER) & (signs != 0)] = 1
+        shares -= _A_MOVE * distances
     else:
         values[listed] = table.expectations(entries)
+        shares[listed] = _NOT_YET
     values[numbers == NOT_COVERED] = np.nan
     values *= signs.astype(np.float64)
-    return Judgement(heads, actions, numbers, values * (1.0 - _A_MOVE * distances), values, distances)
+    return Judgement(heads, actions, numbers, values * shares, values, distances)

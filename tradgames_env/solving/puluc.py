@@ -136,11 +136,13 @@ def unrank(params, tables, number, out_state):  # type: ignore[no-untyped-def]
 
 
 def index(options: PulucOptions, part: str | None = None) -> PositionIndex:
-    """The numbering of all positions under any options of Puluc.
+    """The numbering of all positions.
 
     Raises:
-        TableError: a part was asked for.
+        TableError: a part was asked for, or both sides may pass for ever.
     """
+    if options.pass_rule == "always":
+        raise TableError("puluc with pass_rule=always cannot be solved: both sides may pass for ever")
     if part is not None:
         raise TableError(f"puluc is solved whole; it has no part {part!r}")
     pieces, squares = options.pieces, options.length - 2

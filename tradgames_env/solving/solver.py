@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.solving import retrograde
-from tradgames_env.solving.expectation import Expectation, Stage, cores
+from tradgames_env.solving.expectation import Expectation, Keep, Stage, cores
 from tradgames_env.solving.indexing import PositionIndex, TableError, load_index, telling_options
 from tradgames_env.solving.table import (
     DISTANCE,
@@ -45,10 +45,10 @@ TOLERANCE = 1e-6
 SAVE_SECONDS = 60.0
 
 _GIB = 2**30
-_STEPS = 110
-"""About so many steps a layer takes; with ``_STEP_SECONDS``, of one core, for a first guess of the time."""
-_STEP_SECONDS = 30e-9
-_LIST_SECONDS = 2e-6
+_PROGRAM_BYTES = 200_000_000
+"""Of Python and the compiled code."""
+_POSITION_SECONDS = {Keep.VALUES: 80e-6, Keep.MOVES: 30e-6, Keep.SUCCESSORS: 8e-6}
+"""Of one core, for a first guess: 25 steps over all moves, or 10 of them and 80 others; the rules take 3 us."""
 _DISTANCE_SECONDS = 5e-6
 """Of one core for a position whose distance is found."""
 
@@ -63,7 +63,7 @@ class Plan:
         table_bytes: of the finished values on disk.
         peak_bytes: of memory while solving.
         seconds: a rough guess.
-        keep_streams: whether there is memory to list successors only once.
+        keep: what stays in memory of the layer in work.
     """
 
     positions: int
@@ -71,7 +71,7 @@ class Plan:
     table_bytes: int
     peak_bytes: int
     seconds: float
-    keep_streams: bool
+    keep: Keep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,27 +114,25 @@ def plan(
     limit = free_memory() if memory is None else memory
     if _kind(index) == DISTANCE:
         largest = max(layer.end - layer.begin for layer in index.layers)
-        peak = _work_type(index).itemsize * (index.count + largest) + index.tables.nbytes
-        _refuse_too_large(ruleset, index, peak, limit)
+        peak = _PROGRAM_BYTES + _work_type(index).itemsize * (index.count + largest) + index.tables.nbytes
+        _check_fits(ruleset, index, peak, limit)
         seconds = index.count * _DISTANCE_SECONDS / (num_threads or cores())
-        return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, False)
+        return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, Keep.VALUES)
+    always = _PROGRAM_BYTES + (4 + _dtype(index).itemsize) * index.count + index.tables.nbytes
+    _check_fits(ruleset, index, always, limit)
     # Sampling reads values, whatever they are; zeros that nobody writes take no memory.
     method = Expectation(ruleset, index, np.zeros(index.count, np.float32))
     largest = max(layer.end - layer.begin for layer in index.layers)
-    always = 4 * index.count + largest * method.position_bytes() + index.tables.nbytes
-    listed = int(largest * method.stream_bytes())
-    keep = always + listed <= limit
-    peak = always + (listed if keep else 0)
-    _refuse_too_large(ruleset, index, peak, limit)
-    lists = 1 if keep else _STEPS // 10
-    seconds = index.count * (_STEPS * _STEP_SECONDS + lists * _LIST_SECONDS) / (num_threads or cores())
-    return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, keep)
+    peaks = {keep: always + int(largest * size) for keep, size in method.bytes_kept().items()}
+    keep = max(keep for keep, peak in peaks.items() if peak <= limit)
+    seconds = index.count * _POSITION_SECONDS[keep] / (num_threads or cores())
+    return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peaks[keep], seconds, keep)
 
 
-def _refuse_too_large(ruleset: Ruleset, index: PositionIndex, peak: int, limit: int) -> None:
-    if peak > limit:
+def _check_fits(ruleset: Ruleset, index: PositionIndex, needed: int, limit: int) -> None:
+    if needed > limit:
         raise TableError(
-            f"solving {ruleset.label} needs {peak / _GIB:.1f} GiB of memory for {index.count:,} positions, "
+            f"solving {ruleset.label} needs {needed / _GIB:,.1f} GiB of memory for {index.count:,} positions, "
             f"and {limit / _GIB:.1f} GiB may be used"
         )
 
@@ -180,7 +178,7 @@ def solve(
     planned = plan(ruleset, part, memory=memory, num_threads=num_threads)
     folder = table_folder(ruleset, index, part) if folder is None else pathlib.Path(folder)
     run = _Run(ruleset, index, part, folder, tolerance, report)
-    residual = run.solve(keep_streams=planned.keep_streams, num_threads=num_threads)
+    residual = run.solve(keep=planned.keep, num_threads=num_threads)
     values = _packed(index, run.values)
     if values.dtype == np.uint16:
         residual += 0.5 / FIXED_POINT
@@ -239,9 +237,9 @@ class _Run:
         """Seconds the run has taken, earlier runs included."""
         return self._earlier + time.monotonic() - self._began
 
-    def solve(self, *, keep_streams: bool, num_threads: int | None) -> float:
+    def solve(self, *, keep: Keep, num_threads: int | None) -> float:
         """Solve the layers that are not done; return the residual of the whole."""
-        method = self._method(keep_streams, num_threads)
+        method = self._method(keep, num_threads)
         for number in range(len(self._residuals), len(self.index.layers)):
             with self._saving_if_stopped(number):
                 self._residuals.append(method.solve_layer(number))
@@ -249,14 +247,14 @@ class _Run:
             self._path(number, unfinished=True).unlink(missing_ok=True)
         return max(self._residuals)
 
-    def _method(self, keep_streams: bool, num_threads: int | None) -> _Method:
+    def _method(self, keep: Keep, num_threads: int | None) -> _Method:
         if _kind(self.index) == DISTANCE:
             return retrograde.Retrograde(
                 self.ruleset, self.index, self.values, num_threads=num_threads, report=self._hear_wave
             )
         return Expectation(
             self.ruleset, self.index, self.values, tolerance=self._tolerance, num_threads=num_threads,
-            keep_streams=keep_streams, report=self._hear,
+            keep=keep, report=self._hear,
         )  # fmt: skip
 
     def _resume(self) -> None:

@@ -342,7 +342,7 @@ def _map_values(path: pathlib.Path, header: TableHeader) -> NDArray[Any]:
     _check_plain(path, size + _MAX_HEADER_BYTES)
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, EOFError) as error:
         _refuse(str(path), f"it is not a readable .npy file ({error})")
     if values.shape != (header.count,) or str(values.dtype) != header.dtype:
         _refuse(str(path), f"it holds {values.dtype} {values.shape}, not {header.dtype} ({header.count},)")

@@ -1,0 +1,138 @@
+"""Tables on disk: what is written is read, and everything that is wrong is told in one line."""
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tradgames_env.rules.ruleset import load_ruleset
+from tradgames_env.solving import solver, table
+from tradgames_env.solving.indexing import TableError, load_index, table_label
+from tradgames_env.solving.table import Table, find_table, write_table
+
+MINI = load_ruleset("puluc", "mini")
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    made = solver.solve_in_memory(MINI)
+    write_table(tmp_path / "mini", made.header, made.values)
+    return tmp_path / "mini"
+
+
+def edit(folder: pathlib.Path, **changes: Any) -> None:
+    path = folder / "table.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_what_is_written_is_read(folder: pathlib.Path) -> None:
+    made, read = solver.solve_in_memory(MINI), Table.open(folder, MINI, verify=True)
+    assert isinstance(read.values, np.memmap)
+    assert not read.values.flags.writeable
+    assert np.abs(read.values - made.values).max() < 1e-5  # threads may differ in the last digits
+    assert read.header.residual <= solver.TOLERANCE
+    assert sorted(path.name for path in folder.iterdir()) == ["table.json", "values.npy"]
+    assert [path.name for path in folder.parent.iterdir()] == ["mini"]
+
+
+def test_writing_replaces_what_is_there(folder: pathlib.Path) -> None:
+    read = Table.open(folder, MINI)
+    (folder / "partial").mkdir()
+    write_table(folder, read.header, np.asarray(read.values).copy())
+    Table.open(folder, MINI, verify=True)
+    assert [path.name for path in folder.parent.iterdir()] == ["mini"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format_version": 2}, "format version 2, this package reads 1"),
+        ({"game": "yut_nori"}, "made for yut_nori, not for puluc"),
+        ({"rules_version": 99}, "other rules of puluc, version: 99, not 1"),
+        ({"index_version": 99}, "other numbering, version: 99, not 1"),
+        ({"index": "other"}, "other numbering: 'other', not 'puluc'"),
+        ({"count": 983}, "other number of positions: 983, not 984"),
+        ({"count": "984"}, "field 'count' has the wrong type"),
+        ({"rules_version": True}, "field 'rules_version' has the wrong type"),
+        ({"options": {"length": 11}}, "other options"),
+        ({"kind": "distance"}, "kind 'distance' with numbers of type 'float32' is unknown"),
+        ({"dtype": "object"}, "kind 'expectation' with numbers of type 'object' is unknown"),
+        ({"dtype": "uint16"}, r"it holds float32 \(984,\), not uint16 \(984,\)"),
+        ({"more": 1}, "its fields are not"),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(folder: pathlib.Path, changes: dict[str, Any], message: str) -> None:
+    edit(folder, **changes)
+    with pytest.raises(TableError, match=message) as caught:
+        Table.open(folder, MINI)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, '{"a": NaN}'])
+def test_headers_that_are_none_are_refused(folder: pathlib.Path, text: str) -> None:
+    (folder / "table.json").write_text(text)
+    with pytest.raises(TableError, match=r"table\.json"):
+        Table.open(folder, MINI)
+
+
+def test_damaged_values_are_refused(folder: pathlib.Path) -> None:
+    path = folder / "values.npy"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    Table.open(folder, MINI)
+    with pytest.raises(TableError, match="checksum"):
+        Table.open(folder, MINI, verify=True)
+    for broken in (data[:-4], data[:10], b"", data + bytes(2_000_000)):
+        path.write_bytes(broken)
+        with pytest.raises(TableError, match=r"values\.npy"):
+            Table.open(folder, MINI)
+
+
+def test_values_are_data_only(folder: pathlib.Path) -> None:
+    np.save(folder / "values.npy", np.array([print] * 984, object), allow_pickle=True)
+    with pytest.raises(TableError, match=r"values\.npy"):
+        Table.open(folder, MINI)
+
+
+def test_links_and_missing_files_are_refused(folder: pathlib.Path) -> None:
+    (folder / "values.npy").rename(folder / "elsewhere.npy")
+    with pytest.raises(TableError, match="cannot be read"):
+        Table.open(folder, MINI)
+    (folder / "values.npy").symlink_to(folder / "elsewhere.npy")
+    with pytest.raises(TableError, match="not a plain file"):
+        Table.open(folder, MINI)
+
+
+def test_fixed_point_values(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "COARSE", 1)
+    exact, coarse = Table.open(folder, MINI), solver.solve(MINI, folder=folder.parent / "coarse")
+    assert coarse.values.dtype == np.uint16
+    assert 1.5e-5 < coarse.header.residual < 1.7e-5
+    assert np.abs(coarse.expectations(coarse.values) - exact.values).max() < 1.6e-5
+
+
+def test_labels_name_what_the_values_depend_on() -> None:
+    def label(game: str, variant: str = "box", **options: Any) -> str:
+        ruleset = load_ruleset(game, variant, **options)
+        return table_label(ruleset, load_index(ruleset))
+
+    assert label("puluc") == label("puluc", max_turns=50, first_player="black") == "box"
+    assert label("puluc", length=7, pieces=2) == label("puluc", "family", pieces=2) == "mini"
+    assert label("puluc", pieces=4) == "box+pieces=4"
+    assert label("yut_nori", "teams") == "box"
+    assert label("yut_nori", "box", pieces=1, stick_p=0.6) == "mini+stick_p=0.6"
+
+
+def test_tables_are_found_in_the_named_folder(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(table.FOLDER_VARIABLE, str(folder.parent / "tables"))
+    assert find_table(MINI) is None
+    solver.solve(MINI)
+    found = find_table(load_ruleset("puluc", "box", pieces=2, length=7))
+    assert found is not None
+    assert found.folder == folder.parent / "tables" / "puluc" / "mini"
+    monkeypatch.delenv(table.FOLDER_VARIABLE)
+    assert table.tables_folder().parts[-2:] == ("tradgames_env", "tables")
