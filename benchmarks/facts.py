@@ -20,6 +20,7 @@ import collections
 import itertools
 import json
 import pathlib
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ from tradgames_env.rules.puluc import SHOWN
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.rules.yut_nori import FORK_WORDS, FORKS, HELD
 from tradgames_env.solving import solver
-from tradgames_env.solving.indexing import UNRANK, TableError, load_index, table_label
+from tradgames_env.solving.indexing import UNRANK, Layer, load_index, table_label
 from tradgames_env.solving.lookup import judge_moves
 from tradgames_env.solving.retrograde import LOST
 from tradgames_env.solving.table import DISTANCE, EXPECTATION, Table, find_table
@@ -84,19 +85,20 @@ class Case(NamedTuple):
     table: Table
 
 
+def names() -> list[str]:
+    """What the wanted tables are called, in their order."""
+    rulesets = [(load_ruleset(game, variant, **options), part) for game, variant, options, part in WANTED]
+    return [f"{ruleset.game}/{table_label(ruleset, load_index(ruleset, part), part)}" for ruleset, part in rulesets]
+
+
 def cases(only: str | None) -> Iterator[Case]:
     """The tables that are there or are made in seconds."""
-    for game, variant, options, part in WANTED:
-        ruleset = load_ruleset(game, variant, **options)
-        try:
-            index = load_index(ruleset, part)
-        except TableError:
-            continue
-        name = f"{game}/{table_label(ruleset, index, part)}"
+    for name, (game, variant, options, part) in zip(names(), WANTED, strict=True):
         if only not in (None, name):
             continue
+        ruleset = load_ruleset(game, variant, **options)
         table = find_table(ruleset, part)
-        if table is None and solver.is_small(index):
+        if table is None and solver.is_small(load_index(ruleset, part)):
             table = solver.solve_in_memory(ruleset, part)
         if table is not None:
             yield Case(name, table)
@@ -404,8 +406,13 @@ def throws_of(ruleset: Ruleset, states: NDArray[np.int16]) -> NDArray[np.int64]:
 def example(table: Table, text: str) -> Fact:
     """A position with what each move wins."""
     position = Position.from_ruleset(table.ruleset, text, chance="explicit")
-    return {"position": text, "variant": table.ruleset.variant, "overrides": table.ruleset.overrides,
-            "moves": move_values(table, position)}  # fmt: skip
+    return {**shown(table, text), "moves": move_values(table, position)}
+
+
+def shown(table: Table, text: str) -> Fact:
+    """A position and what it takes to read it."""
+    ruleset = table.ruleset
+    return {"game": ruleset.game, "variant": ruleset.variant, "overrides": ruleset.overrides, "position": text}
 
 
 def move_values(table: Table, position: Position) -> dict[str, float]:
@@ -470,25 +477,25 @@ def opening_fact(table: Table) -> Fact:
     for throws, chance, position, _ in second:
         count_replies(table, position, throws[1], chance, replies)
     return {
-        "natural": {" ".join(map(str, throws)): values for throws, _, _, values in second},
+        "natural": {" ".join(map(str, throws)): moves for throws, _, _, moves in second},
         "black": {key: {kind: share / sum(kinds.values()) for kind, share in kinds.items()}
                   for key, kinds in replies.items()},
     }  # fmt: skip
 
 
-def second_turns(
-    table: Table, position: Position
-) -> Iterator[tuple[tuple[int, int, int], float, Position, dict[str, float]]]:
+def second_turns(table: Table, position: Position) -> Iterator[tuple[tuple[int, int, int], float, Position, Fact]]:
     """For every three throws: they, their probability, the position after the best third move, the third moves."""
     for throws in itertools.product(position.chance_outcomes(), repeat=3):
         line = position.copy()
         chance = float(np.prod([probability for _, probability in throws]))
-        values: dict[str, float] = {}
+        moves: Fact = {}
         for throw, _ in throws:
             line.apply_chance(throw)
             values = move_values(table, line)
-            line.push(next(iter(values)))
-        yield (throws[0][0], throws[1][0], throws[2][0]), chance, line, values
+            best = next(iter(values))
+            moves = {"kind": kind_of_move(line, best), "moves": values}
+            line.push(best)
+        yield (throws[0][0], throws[1][0], throws[2][0]), chance, line, moves
 
 
 def count_replies(
@@ -523,7 +530,7 @@ def pieces(position: Position) -> list[str]:
 
 # -- endings ---------------------------------------------------------------------------------------------------------
 
-_BEST_OFFSET = 32
+_MOST_LEAD = 32
 
 
 @kernel(
@@ -537,7 +544,7 @@ def _count_by_margin(unrank, params, tables, values, begin, row, out_counts, out
         value = values[place]
         if value <= LOST or unrank(params, tables, begin + place, row) == 0:
             continue
-        out_counts[row[MARGIN] + _BEST_OFFSET, 1 + (value > 0) - (value < 0)] += 1
+        out_counts[row[MARGIN] + _MOST_LEAD, 1 + (value > 0) - (value < 0)] += 1
         if value > out_longest[1]:
             out_longest[0], out_longest[1] = begin + place, value
 
@@ -549,15 +556,24 @@ def ending_fact(table: Table) -> Fact:
     row = np.zeros(ruleset.state_size, np.int16)
     materials = []
     for layer in index.layers:
-        counts = np.zeros((2 * _BEST_OFFSET, 3), np.int64)
+        counts = np.zeros((2 * _MOST_LEAD, 3), np.int64)
         values = np.array(table.values[layer.begin : layer.end])
         _count_by_margin(index.unrank, ruleset.params, index.tables, values, layer.begin, row, counts, longest)
         materials += [
-            {"layer": layer.name, "lead": lead - _BEST_OFFSET, "lost": int(lost), "drawn": int(drawn), "won": int(won)}
+            {**material(layer, lead - _MOST_LEAD), "lost": int(lost), "drawn": int(drawn), "won": int(won)}
             for lead, (lost, drawn, won) in enumerate(counts)
             if lost + drawn + won
         ]
     return {"materials": materials, "longest": longest_win(table, int(longest[0]), int(longest[1]))}
+
+
+def material(layer: Layer, lead: int) -> Fact:
+    """Pieces of the mover and of the other side, where the mover has ``lead`` more.
+
+    Layers are named after all pieces ("5 pieces, 2 in reserve") or after both sides' ("2 against 3").
+    """
+    pieces = sum(int(number) for number in re.findall(r"\d+", layer.name.partition(",")[0]))
+    return {"layer": layer.name, "own": (pieces + lead) // 2, "enemy": (pieces - lead) // 2}
 
 
 def longest_win(table: Table, number: int, distance: int) -> Fact:
@@ -572,8 +588,13 @@ def longest_win(table: Table, number: int, distance: int) -> Fact:
         move = position.notation(int(actions[worth.argmax()]))
         line.append(move)
         position.push(move)
-    return {"position": text, "variant": table.ruleset.variant, "overrides": table.ruleset.overrides,
-            "distance": distance, "line": line, "reason": position.reason, "final": position.text()}  # fmt: skip
+    return {
+        **shown(table, text),
+        "distance": distance,
+        "line": line,
+        "reason": position.reason,
+        "final": position.text(),
+    }
 
 
 # -- the file --------------------------------------------------------------------------------------------------------
@@ -597,8 +618,9 @@ def find_fact(kind: str, table: Table, games: int, matches: int) -> Fact | None:
 def write(facts: Mapping[str, Any]) -> None:
     """Write the file."""
     RESULT.parent.mkdir(exist_ok=True)
-    order = [*KINDS, "provenance"]
-    RESULT.write_text(json.dumps({key: facts[key] for key in order}, indent=1) + "\n", encoding="utf-8")
+    ordered = {kind: {name: facts[kind][name] for name in names() if name in facts[kind]} for kind in KINDS}
+    text = json.dumps(ordered | {"provenance": facts["provenance"]}, indent=1)
+    RESULT.write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> None:
