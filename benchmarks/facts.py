@@ -60,7 +60,6 @@ WANTED: tuple[tuple[str, str, dict[str, Any], str | None], ...] = (
     ("yut_nori", "box", {"pieces": 3}, None),
     ("yut_nori", "box", {}, None),
     ("petteia", "mini", {}, None),
-    ("petteia", "box", {}, "endings-2v2"),
     ("petteia", "box", {}, "endings-2v3"),
     ("yote", "mini", {}, None),
     ("yote", "mini", {"cols": 4}, None),
@@ -385,10 +384,10 @@ def _spread(costs: NDArray[np.float64]) -> Fact:
 
 
 def _histogram(gain: NDArray[np.float64]) -> Fact:
-    """Counts of gains in winning probability, a percentage point a bin; the outermost hold what is beyond."""
-    edges = np.arange(-0.15, 0.1501, 0.01)
-    counts, _ = np.histogram(np.clip(gain, -0.1499, 0.1499), edges)
-    return {"edges": edges.round(2).tolist(), "counts": counts.tolist()}
+    """Counts of gains in winning probability by full percentage points, the outermost with all beyond; no equal ones."""
+    different = gain[np.abs(gain) > NO_GAIN]
+    counts, edges = np.histogram(np.clip(100 * different, -14.99, 14.99), np.arange(-15, 16))
+    return {"edges": edges.tolist(), "counts": counts.tolist()}
 
 
 def _same_throw_or_board(text: str, other: str) -> bool:

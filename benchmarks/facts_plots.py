@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 from matplotlib.patches import Patch
-from publish_facts import by_material, largest, picture_name
+from publish_facts import by_material, largest, percent, picture_name
 
 from tradgames_env import rendering
 from tradgames_env.position import Position
@@ -100,31 +100,38 @@ def _skill(matches: Facts, titles: Mapping[str, str]) -> Picture | None:
     """Scores of perfect play against random and greedy play."""
     if not matches:
         return None
-    picture = Picture(figsize=(7.6, 0.62 * len(matches) + 1.3), layout="constrained")
+    picture = Picture(figsize=(7.6, 0.55 * len(matches) + 1.4), layout="constrained")
+    _title(picture, "What perfect play scores, from the start, sides swapped")
     axes = picture.add_subplot()
-    axes.set_title("What perfect play scores, from the start, sides swapped", pad=12)
     for place, fact in enumerate(matches.values()):
         for shift, (name, colour) in zip((-0.17, 0.17), (("random", BLUE), ("greedy", ORANGE)), strict=True):
             result = fact["against"][name]
             low, high = result["interval"]
             axes.barh(place + shift, 100 * result["score"], height=0.32, color=colour, label="" if place else name)
             axes.plot([100 * low, 100 * high], [place + shift] * 2, color=INK, linewidth=1.2)
-            axes.text(100 * high + 1, place + shift, f"{result['score']:.1%}", va="center", fontsize=9)
+            axes.text(100 * high + 1, place + shift, percent(result["score"], 1), va="center", fontsize=9)
     axes.axvline(50, color=FAINT, linewidth=1, linestyle=(0, (4, 3)))
     _finish_rows(axes, [titles[name] for name in matches])
     axes.set_xlim(0, 112)
     axes.set_xlabel("% of the points, with 95 % intervals")
-    axes.legend(
-        [Patch(color=BLUE), Patch(color=ORANGE)], ["against random", "against greedy"],
-        loc="upper left", bbox_to_anchor=(0, -0.12), ncols=2, frameon=False,
-    )  # fmt: skip
+    _legend(picture, {"against random": BLUE, "against greedy": ORANGE})
     return picture
+
+
+def _title(picture: Picture, text: str) -> None:
+    picture.suptitle(text, x=0.01, ha="left", weight="bold", fontsize=13)
+
+
+def _legend(picture: Picture, colours: Mapping[str, str]) -> None:
+    """Names of colours, below everything."""
+    patches = [Patch(color=colour) for colour in colours.values()]
+    picture.legend(patches, list(colours), loc="outside lower left", ncols=len(colours), frameon=False)
 
 
 def _finish_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0, labelcolor=INK)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=True, axis="x", linewidth=0.8)
     axes.set_axisbelow(True)
 
@@ -149,10 +156,7 @@ def _throws(games: Facts, titles: Mapping[str, str]) -> Picture | None:
         axes.set_ylabel("points of winning probability" if place == 1 else "")
         axes.grid(visible=True, axis="y", linewidth=0.8)
         axes.set_axisbelow(True)
-    picture.legend(
-        [Patch(color=PALE), Patch(color=BLUE)], ["first throw of the game", "all throws of perfect games"],
-        loc="outside lower left", ncols=2, frameon=False,
-    )  # fmt: skip
+    _legend(picture, {"first throw of the game": PALE, "all throws of perfect games": BLUE})
     return picture
 
 
@@ -162,7 +166,7 @@ def _opening(found: tuple[str, Facts] | None) -> Picture | None:
         return None
     fact = found[1]
     picture = Picture(figsize=(9.6, 2.9), layout="constrained")
-    picture.suptitle("Puluc: the second turn of the side that began", x=0.01, ha="left", weight="bold", fontsize=13)
+    _title(picture, "Puluc: the second turn of the side that began")
     for first in _THROWS:
         axes = picture.add_subplot(1, 5, int(first))
         axes.set_title(f"first throw {first}", fontsize=10.5, weight="normal", loc="center")
@@ -178,10 +182,7 @@ def _opening(found: tuple[str, Facts] | None) -> Picture | None:
         axes.spines[:].set_visible(False)
         axes.set_xlabel("second throw")
         axes.set_ylabel("black's throw" if first == "1" else "")
-    picture.legend(
-        [Patch(color=colour) for colour in _KIND_COLOURS.values()], [_KIND_WORDS[kind] for kind in _KIND_COLOURS],
-        loc="outside lower left", ncols=3, frameon=False,
-    )  # fmt: skip
+    _legend(picture, {_KIND_WORDS[kind]: colour for kind, colour in _KIND_COLOURS.items()})
     return picture
 
 
@@ -205,7 +206,7 @@ def _passing(found: tuple[str, Facts] | None) -> Picture | None:
     picture = Picture(figsize=(7.6, 3.6), layout="constrained")
     axes = picture.add_subplot()
     axes.set_title("Puluc: passing where a move is there too", pad=12)
-    _histogram(axes, fact["passing"]["histogram"], BLUE, ORANGE)
+    _histogram(axes, fact["passing"]["histogram"], fact["passing"]["offered"], BLUE, ORANGE)
     axes.set_xlabel("points of winning probability that passing gains on the best move; the ends hold all beyond")
     axes.set_ylabel("% of such decisions")
     _name_sides(axes, "moving is right", "passing is right", BLUE, ORANGE)
@@ -221,21 +222,17 @@ def _short_ways(found: tuple[str, Facts] | None) -> Picture | None:
     for place, (station, fork) in enumerate(fact["short_ways"]["forks"].items(), 1):
         axes = picture.add_subplot(1, 3, place)
         axes.set_title(f"{station} {fork['word']}", pad=12)
-        _histogram(axes, fork["histogram"], ORANGE, BLUE)
+        _histogram(axes, fork["histogram"], fork["offered"], ORANGE, BLUE)
         axes.set_xlabel("points that it gains on the rim")
         axes.set_ylabel("% of the choices" if place == 1 else "")
-    picture.legend(
-        [Patch(color=ORANGE), Patch(color=BLUE)], ["the rim is right", "the short way is right"],
-        loc="outside lower left", ncols=2, frameon=False,
-    )  # fmt: skip
+    _legend(picture, {"the rim is right": ORANGE, "the short way is right": BLUE})
     return picture
 
 
-def _histogram(axes: Axes, found: Facts, below: str, above: str) -> None:
+def _histogram(axes: Axes, found: Facts, total: int, below: str, above: str) -> None:
     """Bars of a percentage point each, in one colour below 0 and another above."""
-    total = sum(found["counts"])
     for left, count in zip(found["edges"], found["counts"], strict=False):
-        axes.bar(100 * left + 0.5, 100 * count / total, 0.9, color=below if left < -0.005 else above)
+        axes.bar(left + 0.5, 100 * count / total, 0.9, color=below if left < 0 else above)
     axes.axvline(0, color=INK, linewidth=1)
     axes.grid(visible=True, axis="y", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -247,27 +244,32 @@ def _name_sides(axes: Axes, left: str, right: str, left_colour: str, right_colou
 
 
 def _endings(endings: Facts, titles: Mapping[str, str]) -> Picture | None:
-    """Shares won, drawn and lost by material."""
-    rows = [
-        (f"{titles[name]}: {own} against {enemy}", counts)
-        for name, fact in endings.items()
-        for (own, enemy), counts in by_material(fact).items()
-    ]
-    if not rows:
+    """Shares won, drawn and lost by material, in groups of a game."""
+    groups = [(titles[name], by_material(fact)) for name, fact in endings.items()]
+    if not groups:
         return None
-    picture = Picture(figsize=(8.6, 0.27 * len(rows) + 1.3), layout="constrained")
+    height = sum(len(rows) + 1 for _, rows in groups)
+    picture = Picture(figsize=(7.6, 0.22 * height + 1.4), layout="constrained")
+    _title(picture, "Positions by pieces, for the side to move")
     axes = picture.add_subplot()
-    axes.set_title("Positions by pieces, for the side to move", pad=12)
-    for place, (_, counts) in enumerate(rows):
-        left, total = 0.0, sum(counts)
-        for count, colour in zip(counts, (BLUE, GRID, ORANGE), strict=True):
-            axes.barh(place, 100 * count / total, left=left, height=0.72, color=colour)
-            left += 100 * count / total
-    _finish_rows(axes, [name for name, _ in rows])
+    names: list[str] = []
+    for title, rows in groups:
+        axes.text(0.5, len(names), title, weight="bold", va="center", fontsize=9.5)
+        names.append("")
+        for (own, enemy), counts in rows.items():
+            _stack(axes, len(names), counts)
+            names.append(f"{own} : {enemy}")
+    _finish_rows(axes, names)
     axes.set_xlim(0, 100)
     axes.set_xlabel("% of the positions")
-    axes.legend(
-        [Patch(color=colour) for colour in (BLUE, GRID, ORANGE)], ["won", "drawn", "lost"],
-        loc="upper left", bbox_to_anchor=(0, -0.1), ncols=3, frameon=False,
-    )  # fmt: skip
+    _legend(picture, {"won": BLUE, "drawn": GRID, "lost": ORANGE})
     return picture
+
+
+def _stack(axes: Axes, place: int, counts: Sequence[int]) -> None:
+    """Won, drawn and lost end to end."""
+    left = 0.0
+    for count, colour in zip(counts, (BLUE, GRID, ORANGE), strict=True):
+        width = 100 * count / sum(counts)
+        axes.barh(place, width, left=left, height=0.72, color=colour)
+        left += width

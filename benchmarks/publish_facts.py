@@ -30,11 +30,10 @@ TITLES = {
     "yut_nori/box+pieces=3": "Yut Nori, 3 pieces",
     "yut_nori/box": "Yut Nori `box`, 4 pieces",
     "petteia/mini": "Petteia `mini`, 4 × 4",
-    "petteia/box-endings-2v2": "Petteia 8 × 8, endings 2 against 2",
-    "petteia/box-endings-2v3": "Petteia 8 × 8, endings up to 2 against 3",
+    "petteia/box-endings-2v3": "Petteia 8 × 8, up to 2 against 3",
     "yote/mini": "Yote `mini`, 3 × 3",
     "yote/mini+cols=4": "Yote, 3 × 4",
-    "yote/box-endings-2v2": "Yote 6 × 5, endings up to 2 against 2",
+    "yote/box-endings-2v2": "Yote 6 × 5, up to 2 against 2",
 }
 """What tables are called on the page, by name."""
 

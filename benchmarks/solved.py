@@ -24,7 +24,7 @@ from numba import int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.rules.compiling import kernel
-from tradgames_env.rules.contract import APPLY, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING
+from tradgames_env.rules.contract import APPLY, INITIAL, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING
 from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.solving.indexing import RANK, UNRANK
 from tradgames_env.solving.retrograde import LOST, Retrograde
@@ -110,6 +110,28 @@ def count_escapes(  # type: ignore[no-untyped-def]
     return escapes
 
 
+@kernel(
+    int64(
+        _UNRANK, types.FunctionType(INITIAL), _LEGAL, _APPLY, _RANK, int32[::1], int64[::1], int16[::1], _STATES,
+        _HISTORIES, _ACTIONS, int64[::1], int64, int64[::1],
+    )
+)  # fmt: skip
+def count_all_escapes(  # type: ignore[no-untyped-def]
+    unrank, start_history, legal, apply, rank, params, tables, values, states, histories, actions, numbers, distance,
+    lines,
+):  # fmt: skip
+    """As ``count_escapes``, from all positions ``numbers`` (N,), each with a new history."""
+    escapes = np.int64(0)
+    attacker, top = np.int64(0), np.int64(0)
+    for number in numbers:
+        unrank(params, tables, number, states[0])
+        start_history(params, states[0], histories[0])
+        escapes += count_escapes(
+            legal, apply, rank, params, tables, values, states, histories, actions, top, attacker, distance, lines
+        )
+    return escapes
+
+
 @kernel(int64(_LEGAL, _APPLY, int32[::1], _STATES, _HISTORIES, _ACTIONS, int64, int64), counted=True)
 def search(legal, apply, params, states, histories, actions, level, depth):  # type: ignore[no-untyped-def]
     """1 if the mover of row ``level`` can force a win within ``depth`` moves, -1 if he cannot avoid a loss, else 0."""
@@ -159,7 +181,7 @@ class Examination:
             if distance > all_within:
                 won = self.choose.permutation(won)[:sample]
             self.lines[0] = 0
-            escapes = sum(self._escapes(int(number), distance) for number in won)
+            escapes = self._escapes(won, distance)
             if len(won):
                 yield distance, len(won), int(self.lines[0]), escapes
 
@@ -207,12 +229,12 @@ class Examination:
         self.ruleset.rules.start_history(self._params, self.states[0], self.histories[0])
         return True
 
-    def _escapes(self, number: int, distance: int) -> int:
-        self._set(number)
-        tables, rows = self.table.index.tables, self._rows
-        escapes: int = count_escapes(
-            *self._kernels, self._params, tables, self.values, *rows, 0, 0, distance, self.lines
-        )
+    def _escapes(self, numbers: NDArray[np.int64], distance: int) -> int:
+        index, start_history = self.table.index, self.ruleset.rules.start_history
+        escapes: int = count_all_escapes(
+            index.unrank, start_history, *self._kernels, self._params, index.tables, self.values, *self._rows, numbers,
+            distance, self.lines,
+        )  # fmt: skip
         return escapes
 
     def _wins_by_chance(self, number: int, distance: int) -> bool:

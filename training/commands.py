@@ -184,7 +184,8 @@ class Evaluate:
             return FAILED
         with mistakes():
             self._publish(evaluation, command)
-        return FAILED if evaluation.stopped else FINE
+        whole = self.exploitability is None or evaluation.exploitability is not None
+        return FINE if whole and not evaluation.stopped else FAILED
 
     def _exact_table(self, ruleset: "Ruleset") -> "ExactTable | None":
         """The table by which AGENT is judged; None if that is not asked for."""
@@ -213,7 +214,8 @@ class Evaluate:
                 name, players[name], table, self.exploitability, seed=self.seed, console=progress()
             )
         except KeyboardInterrupt:
-            return dataclasses.replace(evaluation, stopped=True)
+            complain("interrupted while the agent was asked, so its exploitability is not known")
+            return evaluation
         return dataclasses.replace(evaluation, exploitability=found)
 
     def _prepare_files(self) -> None:

@@ -204,7 +204,8 @@ class _Decisions:
     def regrets(self) -> NDArray[np.float64]:
         """(N,) in expected reward; NaN where the table does not cover the decision."""
         values = self.judgement.values
-        return values[self.best] - values[self.played]
+        # The best move is told by a trifle that its value does not show, so differences may be a trifle below 0.
+        return np.maximum(values[self.best] - values[self.played], 0.0)
 
     def successors(self, place: int) -> bytes:
         """The positions that the moves of a decision lead to, which are the same for its mirror image."""
@@ -365,8 +366,8 @@ def print_regret(report: RegretReport, console: Console) -> None:
     for row in regret_rows(report):
         table.add_row(*row)
     console.print(table)
-    lines = [*notes(report), *(f"{regret_text(report, m)}  {m.position.text()}  {comparison(m)}" for m in report.worst)]
-    for line in lines:
+    worst = [f"{regret_text(report, m)}  {m.position.text()}  {comparison(m)}" for m in report.worst]
+    for line in [*notes(report), *(["Worst positions:", *worst] if worst else [])]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -396,8 +397,6 @@ def notes(report: RegretReport) -> list[str]:
         lines.append(f"{report.not_covered:,} decisions are not in the table and are left out.")
     if not report.dice:
         lines.append("Errors: " + ", ".join(f"{count:,} {name}" for name, count in report.errors.items()) + ".")
-    if report.worst:
-        lines.append("Worst positions:")
     return lines
 
 

@@ -277,8 +277,12 @@ def _regret(regret: RegretReport) -> list[Html]:
         f"the move played, in {regret.unit}."
     )
     table = element("div", element("table", *rows), class_="scroll")
+    lines = [element("p", note, class_="note") for note in notes(regret)]
+    if not regret.worst:
+        return [element("p", intro), table, *lines]
+    heading = element("p", "The worst positions; the better move changes what stands on the blue squares.")
     gallery = element("div", *(_mistake(regret, mistake) for mistake in regret.worst), class_="gallery")
-    return [element("p", intro), table, *(element("p", note, class_="note") for note in notes(regret)), gallery]
+    return [element("p", intro), table, *lines, heading, gallery]
 
 
 def _mistake(regret: RegretReport, mistake: Mistake) -> Html:

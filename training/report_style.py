@@ -49,7 +49,8 @@ code { font: 14px/1.5 ui-monospace, "Liberation Mono", Menlo, Consolas, monospac
 .replay { display: grid; grid-template-columns: repeat(auto-fill, minmax(200px, 1fr)); gap: 16px; }
 .replay .frame img { width: 100%; height: auto; border-radius: 8px; }
 .replay .moves { grid-column: 1 / -1; }
-.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); gap: 20px; margin-top: 16px; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); gap: 20px; }
+.gallery { margin-bottom: 16px; } .scroll + .note { margin-top: 12px; }
 .gallery img { border-radius: 8px; margin-bottom: 6px; }
 .controls { display: none; }
 .moves ol { list-style: none; margin: 0; padding: 0; }

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tradgames_env as tg
-from tests.solving.plain import distances
+from tests.solving.plain_distances import distances
+from tradgames_env.agents.perfect import PerfectAgent
 from tradgames_env.position import Position
 from tradgames_env.rules.petteia import LINES
 from tradgames_env.rules.ruleset import load_ruleset
@@ -262,3 +263,22 @@ def test_a_move_out_of_the_index_is_told():
     broken = dataclasses.replace(index, tables=tables)
     with pytest.raises(TableError, match="without a number"):
         Retrograde(ruleset, broken, np.zeros(index.count, np.int16)).solve_layer(0)
+
+
+@pytest.mark.parametrize("name", ["petteia", "yote"])
+def test_perfect_against_perfect_ends_as_the_table_says(name, request):
+    """Under the real rules: drawn by a rule that looks back, or won in exactly the moves that the table counts."""
+    table = request.getfixturevalue(f"{name}_mini")
+    players = PerfectAgent(table), PerfectAgent(table)
+    position = Position.from_ruleset(table.ruleset)
+    distance = table.distance(position.rows[0])
+    moves = 0
+    while not position.is_over:
+        position.push(players[position.to_move].act(position))
+        moves += 1
+    if distance == 0:
+        assert position.winner is None
+        assert position.reason in ("repetition", "quiet")
+    else:
+        assert position.winner == 0
+        assert moves == distance

@@ -217,6 +217,48 @@ def test_evaluate_mistakes(capsys: Captured, tmp_path: pathlib.Path) -> None:
     assert "--against" in mistake(capsys, "evaluate", "greedy", "--game", "puluc")
 
 
+BY_THE_TABLE = (*GREEDY, "--regret", "--exploitability", "policy")
+
+
+def test_evaluate_by_the_table_of_exact_values(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    text = said(capsys, *BY_THE_TABLE, "--json", str(tmp_path / "result.json"), "--report", str(tmp_path))
+    assert "Regret of greedy, percentage points of winning probability" in text
+    assert "Exploitability of greedy: 10.664 percentage points" in text
+    data = json.loads((tmp_path / "result.json").read_text())
+    assert data["regret"]["real_choices"]["decisions"] + data["regret"]["forced"] > 30
+    assert data["exploitability"]["asked"] == "policy"
+    page = (tmp_path / "index.html").read_text()
+    assert "Against perfect play" in page
+    for mistake in data["regret"]["worst"]:
+        assert mistake["text"] in text
+        assert f'alt="{mistake["text"]}"' in page
+    plain = json.loads(said(capsys, *GREEDY, "--json", "-"))
+    assert plain["regret"] is plain["exploitability"] is None
+
+
+def test_evaluate_by_a_table_that_is_not_there(
+    capsys: Captured, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADGAMES_TABLES", str(tmp_path))
+    large = ("evaluate", "greedy", "--against", "random", "--game", "puluc", "--option", "pieces=4")
+    assert "make it with: tradgames solve puluc --variant box --option pieces=4" in mistake(capsys, *large, "--regret")
+    assert "a smaller variant" in mistake(capsys, *large[:-2], "--exploitability", "moves")
+    assert "petteia" in mistake(capsys, "evaluate", "greedy", "--against", "random", "--game", "petteia", "--regret")
+    assert "'luck'" in mistake(capsys, *GREEDY, "--exploitability", "luck")
+
+
+def test_evaluate_interrupted_while_the_agent_is_asked(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("training.exploitability.measure_exploitability", interrupt)
+    assert main(BY_THE_TABLE) == 1
+    out, err = capsys.readouterr()
+    assert "Regret of greedy" in out
+    assert "Exploitability" not in out
+    assert "interrupted while the agent was asked" in err
+
+
 def test_evaluate_interrupted_reports_what_was_played(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = iter(range(10_000))
     play_round = match._Match.play_round

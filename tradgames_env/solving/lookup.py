@@ -151,15 +151,16 @@ def _judgement(
 ) -> Judgement:  # fmt: skip
     listed = numbers >= 0
     entries = table.values[numbers[listed]]
-    values, distances, shares = np.ones(len(numbers)), np.zeros(len(numbers), np.int64), np.ones(len(numbers))
+    values, distances = np.ones(len(numbers)), np.zeros(len(numbers), np.int64)
+    share = np.ones(len(numbers))
     if table.header.kind == DISTANCE:
         values[listed] = np.sign(entries)
         distances[listed] = np.abs(entries.astype(np.int64)) + (entries != 0)
         distances[(numbers == OVER) & (signs != 0)] = 1
-        shares -= _A_MOVE * distances
+        share -= _A_MOVE * distances
     else:
         values[listed] = table.expectations(entries)
-        shares[listed] = _NOT_YET
+        share[listed] = _NOT_YET
     values[numbers == NOT_COVERED] = np.nan
     values *= signs.astype(np.float64)
-    return Judgement(heads, actions, numbers, values * shares, values, distances)
+    return Judgement(heads, actions, numbers, values * share, values, distances)

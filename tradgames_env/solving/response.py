@@ -6,8 +6,10 @@ moves, so one that always plays the same move is a special case of one that draw
 
 Two values belong to each position, both of who is to move there: ``fixed`` if that is the side with the policy,
 ``free`` if it is the other, which answers as well as can be, knowing the policy. Endless play is worth 0 to both, and
-endings by history or by ``max_turns`` are left out, as they are in tables. Positions are those of the index: the policy
-is that of natural with counters at 0, and is taken to be the same, mirrored, where black is to move.
+endings by history or by ``max_turns`` are left out, as they are in tables.
+
+Numbers are the mover's, so the same moves and the same steps serve a policy of natural and one of black. An agent need
+not play alike as both, though: ``arising`` finds a row of each colour for each position that can come up.
 """
 
 import dataclasses
@@ -43,13 +45,50 @@ TOLERANCE = 1e-9
 _BLOCK = 1 << 12
 """Positions whose moves are one task of a thread."""
 
+_LEGAL, _APPLY, _CHANCE = (types.FunctionType(signature) for signature in (LEGAL, APPLY, APPLY_CHANCE))
+_RANK, _UNRANK = types.FunctionType(RANK), types.FunctionType(UNRANK)
 _CODES, _HEADS, _VALUES, _STATES = int32[::1], int64[::1], float64[::1], int16[:, ::1]
+
+
+@kernel(boolean(_STATES))
+def _decides(rows):  # type: ignore[no-untyped-def]
+    """Whether a side has to decide in the second row; a throw may leave nothing to decide."""
+    return rows[1, OUTCOME] == RUNNING and rows[1, CHANCE] == 0
+
+
+@kernel(types.void(_STATES, int64, _STATES, int64))
+def _copy(rows, source, out_rows, target):  # type: ignore[no-untyped-def]
+    """Copy one row over another."""
+    for cell in range(rows.shape[1]):
+        out_rows[target, cell] = rows[source, cell]
+
+
+@kernel(int64(_LEGAL, _CHANCE, int32[::1], int64, int64, _STATES, uint64[::1], int32[::1]))
+def _throw(legal, apply_chance, params, throws, throw, rows, history, out_actions):  # type: ignore[no-untyped-def]
+    """Write the first row with this throw, if there are ``throws``, to the second; list its moves, return how many.
+
+    Where nothing is left to decide that is a single move without an action, which the second row already holds.
+    """
+    _copy(rows, 0, rows, 1)
+    if throws:
+        apply_chance(params, rows[1], history, throw)
+    if _decides(rows):
+        return legal(params, rows[1], history, out_actions)
+    out_actions[0] = NO_ACTION
+    return 1
+
+
+@kernel(types.void(_APPLY, int32[::1], _STATES, uint64[::1], int32))
+def _move(apply, params, rows, history, action):  # type: ignore[no-untyped-def]
+    """Write the second row after this move to the third."""
+    _copy(rows, 1, rows, 2)
+    if action != NO_ACTION:
+        apply(params, rows[2], history, np.int64(action))
 
 
 @kernel(
     int64(
-        types.FunctionType(LEGAL), types.FunctionType(APPLY), types.FunctionType(APPLY_CHANCE),
-        types.FunctionType(RANK), types.FunctionType(UNRANK), int32[::1], int64[::1], int64, int64, int64,
+        _LEGAL, _APPLY, _CHANCE, _RANK, _UNRANK, int32[::1], int64[::1], int64, int64, int64,
         _STATES, uint64[::1], int32[::1], _HEADS, _CODES, int16[::1],
     )
 )  # fmt: skip
@@ -67,21 +106,12 @@ def _list_range(  # type: ignore[no-untyped-def]
     for number in range(begin, end):
         covered = unrank(params, tables, number, rows[0])
         for throw in range(max(throws, 1)):
-            moves, decides = 0, False
+            moves = 0
             if covered:
-                for cell in range(rows.shape[1]):
-                    rows[1, cell] = rows[0, cell]
-                if throws:
-                    apply_chance(params, rows[1], history, throw)
-                # A throw that leaves nothing to decide is a single move, which the row already holds.
-                decides = rows[1, OUTCOME] == RUNNING and rows[1, CHANCE] == 0
-                moves = legal(params, rows[1], history, actions) if decides else 1
+                moves = _throw(legal, apply_chance, params, throws, throw, rows, history, actions)
             for k in range(moves):
-                for cell in range(rows.shape[1]):
-                    rows[2, cell] = rows[1, cell]
-                if decides:
-                    apply(params, rows[2], history, np.int64(actions[k]))
-                out_actions[used] = actions[k] if decides else NO_ACTION
+                _move(apply, params, rows, history, actions[k])
+                out_actions[used] = actions[k]
                 if rows[2, OUTCOME] != RUNNING:
                     out_codes[used] = -2 - rows[2, PAYOFF]
                 else:
@@ -95,36 +125,59 @@ def _list_range(  # type: ignore[no-untyped-def]
     return used
 
 
-@kernel(int64(_HEADS, _CODES, int64, int64, int64[::1], boolean[::1]))
-def _spread(heads, codes, throws, start, scratch, out_seen):  # type: ignore[no-untyped-def]
-    """Mark the positions that play can lead to from ``start``; return how many. ``scratch`` is as long as they are."""
-    scratch[0] = start
-    out_seen[start] = True
-    done, found = 0, 1
-    while done < found:
-        first = scratch[done] * throws
-        done += 1
-        for move in range(heads[first], heads[first + throws]):
-            successor = np.int64(codes[move]) >> 1
-            if codes[move] >= 0 and not out_seen[successor]:
-                out_seen[successor] = True
-                scratch[found] = successor
-                found += 1
-    return found
-
-
 @kernel(
     types.void(
-        types.FunctionType(APPLY_CHANCE), types.FunctionType(UNRANK), int32[::1], int64[::1], int64, int64[::1],
-        uint64[::1], _STATES,
+        _LEGAL, _APPLY, _CHANCE, _RANK, _UNRANK, int32[::1], int64[::1], int64, int64,
+        _STATES, uint64[::1], int32[::1], int64[::1], boolean[:, ::1], _STATES,
     )
 )  # fmt: skip
-def _write_rows(apply_chance, unrank, params, tables, throws, decisions, history, out_states):  # type: ignore[no-untyped-def]
-    """Write the row of each decision; ``throws`` is 0 in games without dice."""
+def _explore(  # type: ignore[no-untyped-def]
+    legal, apply, apply_chance, rank, unrank, params, tables, throws, start,
+    rows, history, actions, queue, out_seen, out_black_rows,
+):  # fmt: skip
+    """Mark in ``out_seen`` (2, count) who can be to move where, from ``start`` on, where natural is.
+
+    ``out_black_rows`` (count, S) gets a row with black to move for each position where he can be: as it is after a
+    move from the row that ``unrank`` writes. ``throws`` is 0 in games without dice. ``rows`` (3, S), ``history``,
+    ``actions`` (A,) and ``queue`` (2 * count,) are scratch.
+    """
+    queue[0] = 2 * start
+    out_seen[0, start] = True
+    done, found = 0, 1
+    while done < found:
+        number, colour = queue[done] >> 1, queue[done] & 1
+        done += 1
+        if colour:
+            _copy(out_black_rows, number, rows, 0)
+        else:
+            unrank(params, tables, number, rows[0])
+        for throw in range(max(throws, 1)):
+            for k in range(_throw(legal, apply_chance, params, throws, throw, rows, history, actions)):
+                _move(apply, params, rows, history, actions[k])
+                if rows[2, OUTCOME] != RUNNING:
+                    continue
+                successor, mover = rank(params, tables, rows[2]), np.int64(rows[2, MOVER])
+                if out_seen[mover, successor]:
+                    continue
+                out_seen[mover, successor] = True
+                queue[found] = successor << 1 | mover
+                found += 1
+                if mover:
+                    _copy(rows, 2, out_black_rows, successor)
+
+
+@kernel(types.void(_UNRANK, int32[::1], int64[::1], int64[::1], _STATES))
+def _unrank_all(unrank, params, tables, numbers, out_states):  # type: ignore[no-untyped-def]
+    """Write the row of each position, natural to move."""
+    for i in range(numbers.shape[0]):
+        unrank(params, tables, numbers[i], out_states[i])
+
+
+@kernel(types.void(_CHANCE, int32[::1], int64, int64[::1], uint64[::1], _STATES))
+def _throw_all(apply_chance, params, throws, decisions, history, states):  # type: ignore[no-untyped-def]
+    """Apply to each row the throw of its decision."""
     for i in range(decisions.shape[0]):
-        unrank(params, tables, decisions[i] // max(throws, 1), out_states[i])
-        if throws:
-            apply_chance(params, out_states[i], history, decisions[i] % throws)
+        apply_chance(params, states[i], history, decisions[i] % throws)
 
 
 @kernel(float64(_HEADS, _CODES, _VALUES, _VALUES, _VALUES, _VALUES, int64, int64))
@@ -184,27 +237,47 @@ class Moves:
         """(D,) moves of each decision; 0 where the numbering has a hole."""
         return np.diff(self.heads)
 
-    def real_choices(self, start: int) -> NDArray[np.int64]:
-        """(n,) decisions with more than one move, of the positions that can arise from position ``start``."""
-        seen = np.zeros(self.index.count, np.bool_)
-        _spread(self.heads, self.codes, len(self.odds), start, np.empty(self.index.count, np.int64), seen)
-        choices: NDArray[np.int64] = np.flatnonzero((self.counts > 1) & np.repeat(seen, len(self.odds)))
-        return choices
-
-    def rows(self, decisions: NDArray[np.int64]) -> NDArray[np.int16]:
-        """(n, S) state rows of decisions, natural to move, counters at 0."""
-        ruleset = self.ruleset
-        states = np.zeros((len(decisions), ruleset.state_size), np.int16)
-        _write_rows(
-            ruleset.kernels.apply_chance, self.index.unrank, ruleset.params, self.index.tables, self.throws,
-            np.ascontiguousarray(decisions, np.int64), np.zeros(0, np.uint64), states,
-        )  # fmt: skip
-        return states
-
     def even_policy(self) -> NDArray[np.float64]:
         """(E,) the policy that plays every move of a decision with the same probability."""
         counts = self.counts
         return np.repeat(1.0 / np.maximum(counts, 1), counts)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Arising:
+    """The positions that can come up in a game that natural begins, as natural and as black see them.
+
+    Attributes:
+        moves: of all decisions.
+        start: number of the position in which the game begins.
+        seen: (2, count) bool, whether this colour can be to move in this position.
+        black_rows: (count, S) int16, rows with black to move, written where ``seen[1]`` is set.
+    """
+
+    moves: Moves
+    start: int
+    seen: NDArray[np.bool_]
+    black_rows: NDArray[np.int16]
+
+    def choices(self, colour: int) -> NDArray[np.int64]:
+        """(n,) decisions of a colour with more than one move."""
+        moves = self.moves
+        found: NDArray[np.int64] = np.flatnonzero((moves.counts > 1) & np.repeat(self.seen[colour], len(moves.odds)))
+        return found
+
+    def rows(self, colour: int, decisions: NDArray[np.int64]) -> NDArray[np.int16]:
+        """(n, S) state rows of decisions of a colour, counters at or next to 0."""
+        moves, ruleset = self.moves, self.moves.ruleset
+        numbers = decisions // len(moves.odds)
+        if colour:
+            states = self.black_rows[numbers]
+        else:
+            states = np.zeros((len(decisions), ruleset.state_size), np.int16)
+            _unrank_all(moves.index.unrank, ruleset.params, moves.index.tables, numbers, states)
+        if moves.throws:
+            history = np.zeros(0, np.uint64)
+            _throw_all(ruleset.kernels.apply_chance, ruleset.params, moves.throws, decisions, history, states)
+        return states
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -248,6 +321,23 @@ def list_moves(ruleset: Ruleset, index: PositionIndex) -> Moves:
         codes=np.concatenate([block[1] for block in blocks]),
         actions=np.concatenate([block[2] for block in blocks]),
     )
+
+
+def arising(moves: Moves) -> Arising:
+    """What can come up from the start of the game.
+
+    Raises:
+        TableError: the index does not cover the start.
+    """
+    board, index = without_history(moves.ruleset), moves.index
+    kernels, start = board.kernels, start_number(moves.ruleset, index)
+    seen, black_rows = np.zeros((2, index.count), np.bool_), np.empty((index.count, board.state_size), np.int16)
+    _explore(
+        kernels.legal, kernels.apply, kernels.apply_chance, index.rank, index.unrank, board.params, index.tables,
+        moves.throws, start, np.zeros((3, board.state_size), np.int16), np.zeros(board.history_size, np.uint64),
+        np.empty(board.num_actions, np.int32), np.empty(2 * index.count, np.int64), seen, black_rows,
+    )  # fmt: skip
+    return Arising(moves, start, seen, black_rows)
 
 
 def start_number(ruleset: Ruleset, index: PositionIndex) -> int:
