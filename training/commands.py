@@ -363,6 +363,8 @@ class Solve:
     """Threads; as many as there are cores when not given."""
     again: bool = False
     """Solve anew even if the table is there."""
+    check: bool = False
+    """Games with dice: put the table to the test, by a million positions and a hundred thousand games."""
     dry_run: bool = False
     """Only say what it takes."""
     json: bool = False
@@ -371,16 +373,21 @@ class Solve:
     def run(self, command: str) -> int:
         """Solve and print the value of the start."""
         with mistakes():
+            from tradgames_env.solving.indexing import TableError
             from training import solve
 
             ruleset = _ruleset(self.game, self.variant, self.option)
-            request = solve.Request(ruleset, self.part, self.tolerance, self.memory, self.threads, self.again)
+            request = solve.Request(
+                ruleset, self.part, self.tolerance, self.memory, self.threads, self.again, self.check
+            )
             planned = solve.planned(request)
         if self.dry_run:
             say(json.dumps(planned, indent=2) if self.json else solve.plan_text(ruleset, planned))
             return FINE
         try:
             result = solve.solved(request, command, console=progress())
+        except TableError as error:
+            raise UserError(str(error)) from error
         except (OSError, MemoryError) as error:
             complain(str(error) or "there is not enough memory")
             return FAILED

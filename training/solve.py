@@ -9,12 +9,16 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from tradgames_env.position import Position
 from tradgames_env.rules.ruleset import Ruleset
-from tradgames_env.solving import solver
+from tradgames_env.solving import solver, trial
+from tradgames_env.solving.indexing import TableError
 from tradgames_env.solving.lookup import judge_moves
 from tradgames_env.solving.table import DISTANCE, Table, find_table
 from training.provenance import provenance
 
 _GIB = 2**30
+_TRIAL_POSITIONS, _TRIAL_GAMES = 1_000_000, 100_000
+_WIDTH_99 = 2.576
+"""Standard deviations on either side of the mean that hold 99 % of a normal distribution."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Request:
         memory: GiB that may be used; what is free when None.
         threads: number of threads; all cores when None.
         again: whether to solve anew what is there.
+        check: whether to put the table to the test.
 
     Raises:
         ValueError: a number is out of range.
@@ -39,6 +44,7 @@ class Request:
     memory: float | None
     threads: int | None
     again: bool
+    check: bool
 
     def __post_init__(self) -> None:
         if not 1e-7 <= self.tolerance <= 1.0:
@@ -83,7 +89,7 @@ def solved(request: Request, command: str, *, console: Console) -> dict[str, Any
     table = None if request.again else find_table(request.ruleset, request.part)
     if table is None:
         table = _solve(request, command, console)
-    return _summary(table)
+    return _summary(table) | ({"check": trial_of(table)} if request.check else {})
 
 
 def _solve(request: Request, command: str, console: Console) -> Table:
@@ -119,6 +125,27 @@ def _summary(table: Table) -> dict[str, Any]:
     return result | {"folder": str(table.folder)}
 
 
+def trial_of(table: Table) -> dict[str, Any]:
+    """A table of expectations put to the test, ready for JSON; what must lie within the interval is the start's value.
+
+    Raises:
+        TableError: the table holds distances.
+    """
+    if table.header.kind == DISTANCE:
+        raise TableError("--check is for games with dice; benchmarks/solved.py checks distances")
+    value = float(table.value(trial.start_of(table)) or 0.0)
+    mean = trial.mean_payoff(table, _TRIAL_GAMES, seed=1)
+    half = _WIDTH_99 * float(np.sqrt((1.0 - value**2) / _TRIAL_GAMES))
+    return {
+        "positions": _TRIAL_POSITIONS,
+        "residual": trial.one_step_residual(table, _TRIAL_POSITIONS, seed=1),
+        "games": _TRIAL_GAMES,
+        "mean_payoff": mean,
+        "interval_99": [value - half, value + half],
+        "holds": abs(mean - value) <= half,
+    }
+
+
 def start_value(table: Table) -> float | None:
     """What the side that begins can expect, in [-1, 1]; None where the table does not cover the start."""
     position = Position.from_ruleset(table.ruleset, chance="explicit")
@@ -135,7 +162,9 @@ def result_text(ruleset: Ruleset, result: dict[str, Any]) -> str:
     """What was solved, for people."""
     return (
         f"{ruleset.label}: {result['positions']:,} positions, residual {result['residual']:.1e}, "
-        f"solved in {result['seconds']} s\ntable: {result['folder']}{_start_text(result['kind'], result['start'])}"
+        f"solved in {result['seconds']} s\ntable: {result['folder']}"
+        + _start_text(result["kind"], result["start"])
+        + _check_text(result.get("check"))
     )
 
 
@@ -145,3 +174,14 @@ def _start_text(kind: str, start: float | None) -> str:
     if kind == DISTANCE:
         return f"\nstart: {('drawn', 'won', 'lost')[int(np.sign(start))]} for the side that begins"
     return f"\nstart: the side that begins expects {start:+.4f}, which is to win {(1 + start) / 2:.2%} of the games"
+
+
+def _check_text(check: dict[str, Any] | None) -> str:
+    if check is None:
+        return ""
+    low, high = check["interval_99"]
+    return (
+        f"\ncheck: one step changes {check['positions']:,} random positions by at most {check['residual']:.1e}; "
+        f"{check['games']:,} games of the table against itself pay {check['mean_payoff']:+.4f}, "
+        f"99 % interval {low:+.4f} to {high:+.4f}"
+    )

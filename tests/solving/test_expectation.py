@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.solving import plain_dice, self_play
+from tests.solving import plain_dice
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
-from tradgames_env.solving import expectation, solver
+from tradgames_env.solving import expectation, solver, trial
 from tradgames_env.solving.expectation import Expectation, Keep
 from tradgames_env.solving.indexing import PositionIndex, TableError, load_index
 from tradgames_env.solving.table import Table
@@ -91,22 +91,20 @@ def test_every_position_has_the_value_that_plain_python_finds(case: tuple[str, s
 )
 def test_start_values_are_those_that_others_found(name: str, pieces: int, wins: float) -> None:
     table = solver.solve_in_memory(load_ruleset(name, "box", pieces=pieces))
-    start = self_play.start_of(table)
+    start = trial.start_of(table)
     value = table.value(start)
     assert value is not None
     assert (1 + value) / 2 == pytest.approx(wins, abs=5e-5)
-    numbers = np.random.default_rng(2).integers(0, table.index.count, 3000)
-    method = Expectation(table.ruleset, table.index, np.asarray(table.values))
-    assert method.residual(numbers.tolist()) <= table.header.residual <= solver.TOLERANCE
+    assert trial.one_step_residual(table, 3000, seed=2) <= table.header.residual <= solver.TOLERANCE
 
 
 @pytest.mark.parametrize(("name", "chosen"), [("puluc", "mini"), ("yut_nori", "mini"), ("puluc", "family")])
 def test_perfect_play_pays_what_the_table_says(name: str, chosen: str) -> None:
     table = solver.solve_in_memory(load_ruleset(name, chosen))
-    value = table.value(self_play.start_of(table))
+    value = table.value(trial.start_of(table))
     assert value is not None
     games = 100_000
-    mean = self_play.mean_payoff(table, games, seed=3)
+    mean = trial.mean_payoff(table, games, seed=3)
     # 99 % interval of a game that pays +1 or -1.
     assert abs(mean - value) <= 2.576 * np.sqrt((1 - value**2) / games)
 

@@ -21,7 +21,7 @@ out: endless play is worth 0 to both sides.
 import dataclasses
 import enum
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -72,15 +72,15 @@ def _copy(rows, source, target):  # type: ignore[no-untyped-def]
 @kernel(
     int64(
         types.FunctionType(LEGAL), types.FunctionType(APPLY), types.FunctionType(APPLY_CHANCE),
-        types.FunctionType(RANK), types.FunctionType(UNRANK), int32[::1], int64[::1], int64, int64[::1], _VALUES,
-        int16[:, ::1], uint64[::1], int32[::1], _STREAM, _VALUES,
+        types.FunctionType(RANK), types.FunctionType(UNRANK), int32[::1], int64[::1], int64, int64[::1], int64,
+        int64, _VALUES, int16[:, ::1], uint64[::1], int32[::1], _STREAM, _VALUES,
     )
 )  # fmt: skip
 def list_successors(  # type: ignore[no-untyped-def]
-    legal, apply, apply_chance, rank, unrank, params, tables, throws, span, values,
+    legal, apply, apply_chance, rank, unrank, params, tables, throws, numbers, layer_begin, layer_end, values,
     rows, history, actions, out_stream, out_known,
 ):  # fmt: skip
-    """Write the stream of the positions ``span[0]`` to ``span[1] - 1``, whose layer is ``span[2]`` to ``span[3] - 1``.
+    """Write the stream of the positions ``numbers`` (n,), all of the layer ``layer_begin`` to ``layer_end - 1``.
 
     ``rank`` and ``unrank`` are the index's kernels, the others the game's; ``throws`` is the number of outcomes of a
     throw. ``values`` of earlier layers are read. ``rows`` (3, S) and ``actions`` (A,) are scratch; ``history`` is
@@ -88,8 +88,8 @@ def list_successors(  # type: ignore[no-untyped-def]
     float32. Returns the length of the stream; -1 if a successor is neither in this layer nor in an earlier one.
     """
     used = 0
-    for number in range(span[0], span[1]):
-        covered = unrank(params, tables, number, rows[0])
+    for place in range(numbers.shape[0]):
+        covered = unrank(params, tables, numbers[place], rows[0])
         for throw in range(throws):
             head = used
             used += 1
@@ -112,13 +112,13 @@ def list_successors(  # type: ignore[no-untyped-def]
                     continue
                 successor = rank(params, tables, rows[2])
                 other = np.int64(rows[2, MOVER] != 0)
-                if successor < 0 or successor >= span[3]:
+                if successor < 0 or successor >= layer_end:
                     return -1
-                if successor < span[2]:
+                if successor < layer_begin:
                     known = values[successor]
                     best = max(best, -known if other else known)
                     continue
-                out_stream[head + 2 + count] = (successor - span[2]) << 1 | other
+                out_stream[head + 2 + count] = (successor - layer_begin) << 1 | other
                 count += 1
             if best > np.float32(NOTHING) or not covered:
                 out_known[head + 1] = best if covered else np.float32(0.0)
@@ -193,12 +193,15 @@ def follow(policy, sums, odds, values, begin, end):  # type: ignore[no-untyped-d
     return largest
 
 
-@kernel(float64(_STREAM, _VALUES, float64[::1], _VALUES, int64, int64))
-def largest_error(stream, known, odds, values, begin, end):  # type: ignore[no-untyped-def]
-    """The largest change that ``improve`` would make; arguments as there, nothing is written."""
+@kernel(float64(_STREAM, _VALUES, float64[::1], _VALUES, int64[::1]))
+def largest_error(stream, known, odds, values, places):  # type: ignore[no-untyped-def]
+    """The largest change that ``improve`` would make at ``places`` (n,), counted from the begin of their layer.
+
+    Other arguments as there; nothing is written.
+    """
     largest = 0.0
     at = 0
-    for number in range(begin, end):
+    for number in places:
         total = 0.0
         for throw in range(odds.shape[0]):
             head = np.int64(stream[np.uint64(at)])
@@ -314,14 +317,16 @@ class Expectation:
                     steps += self._hold(pool, values, blocks)
             return max(pool.map(lambda block: self._error(layer, values, block), blocks))
 
-    def residual(self, numbers: Sequence[int]) -> float:
-        """The largest change that one more step would make at any of these positions, each of a solved layer."""
+    def residual(self, numbers: NDArray[np.int64]) -> float:
+        """The largest change that one more step would make at positions (n,) of solved layers."""
         ends = [layer.end for layer in self.index.layers]
-        layers = [self.index.layers[place] for place in np.searchsorted(ends, numbers, side="right")]
-        return max(
-            self._listed_error(layer, int(number), int(number) + 1)
-            for layer, number in zip(layers, numbers, strict=True)
-        )
+        of_layer = np.searchsorted(ends, numbers, side="right")
+        errors = [0.0]
+        for place in np.unique(of_layer):
+            layer, members = self.index.layers[place], numbers[of_layer == place]
+            chunks = np.array_split(members, 1 + len(members) // BLOCK)
+            errors += [self._listed_error(layer, chunk) for chunk in chunks]
+        return max(errors)
 
     def bytes_kept(self) -> dict[Keep, float]:
         """Bytes that a position of the layer in work takes beside its value, on average over samples of the largest."""
@@ -332,9 +337,8 @@ class Expectation:
         layer = max(self.index.layers, key=lambda layer: layer.end - layer.begin)
         size = layer.end - layer.begin
         begins = {layer.begin + size * part // _SAMPLES for part in range(_SAMPLES)}
-        ranges = [(begin, min(begin + _SAMPLE_SIZE, layer.end)) for begin in begins]
-        used = sum(self._list(layer, begin, end).nbytes for begin, end in ranges)
-        return used / sum(end - begin for begin, end in ranges)
+        samples = [np.arange(begin, min(begin + _SAMPLE_SIZE, layer.end)) for begin in begins]
+        return sum(self._list(layer, sample).nbytes for sample in samples) / sum(len(sample) for sample in samples)
 
     def _odds(self) -> NDArray[np.float64]:
         """(K,) probabilities of the throw that is due before every move."""
@@ -357,7 +361,7 @@ class Expectation:
 
     def _block(self, layer: Layer, begin: int) -> _Block:
         end = min(begin + BLOCK, layer.end)
-        stream = self._list(layer, begin, end) if self.keep == Keep.SUCCESSORS else None
+        stream = self._list(layer, np.arange(begin, end)) if self.keep == Keep.SUCCESSORS else None
         moves = self._space(end - begin) if self.keep >= Keep.MOVES else None
         return _Block(begin - layer.begin, end - layer.begin, stream, moves)
 
@@ -365,15 +369,14 @@ class Expectation:
         """Policy and sums of so many positions."""
         return np.empty(size * len(self.odds), np.int32), np.empty(size, np.float32)
 
-    def _list(self, layer: Layer, begin: int, end: int) -> Stream:
-        """The stream of the positions ``begin`` to ``end - 1``."""
+    def _list(self, layer: Layer, numbers: NDArray[np.int64]) -> Stream:
+        """The stream of positions of a layer."""
         ruleset = self.ruleset
-        space = np.empty((end - begin) * len(self.odds) * (2 + ruleset.num_actions), np.int32)
-        span = np.array([begin, end, layer.begin, layer.end])
+        space = np.empty(len(numbers) * len(self.odds) * (2 + ruleset.num_actions), np.int32)
         rows, history = np.zeros((3, ruleset.state_size), np.int16), np.zeros(0, np.uint64)
         used = list_successors(
-            *self._kernels, ruleset.params, self.index.tables, len(self.odds), span, self.values, rows, history,
-            np.empty(ruleset.num_actions, np.int32), space, space.view(np.float32),
+            *self._kernels, ruleset.params, self.index.tables, len(self.odds), numbers, layer.begin, layer.end,
+            self.values, rows, history, np.empty(ruleset.num_actions, np.int32), space, space.view(np.float32),
         )  # fmt: skip
         if used < 0:
             raise TableError(f"{ruleset.label}: a move from {layer.name} leads to a position without a number")
@@ -382,7 +385,7 @@ class Expectation:
     def _stream(self, layer: Layer, block: _Block) -> Stream:
         if block.stream is not None:
             return block.stream
-        return self._list(layer, layer.begin + block.begin, layer.begin + block.end)
+        return self._list(layer, layer.begin + np.arange(block.begin, block.end))
 
     def _improve(self, layer: Layer, values: Values, block: _Block) -> float:
         stream = self._stream(layer, block)
@@ -404,14 +407,12 @@ class Expectation:
         return float(follow(*block.moves, self.odds, values, block.begin, block.end))
 
     def _error(self, layer: Layer, values: Values, block: _Block) -> float:
-        stream = self._stream(layer, block)
-        return float(largest_error(stream, stream.view(np.float32), self.odds, values, block.begin, block.end))
+        places, stream = np.arange(block.begin, block.end), self._stream(layer, block)
+        return float(largest_error(stream, stream.view(np.float32), self.odds, values, places))
 
-    def _listed_error(self, layer: Layer, begin: int, end: int) -> float:
-        stream = self._list(layer, begin, end)
-        values = self.values[layer.begin : layer.end]
-        known = stream.view(np.float32)
-        return float(largest_error(stream, known, self.odds, values, begin - layer.begin, end - layer.begin))
+    def _listed_error(self, layer: Layer, numbers: NDArray[np.int64]) -> float:
+        stream, values = self._list(layer, numbers), self.values[layer.begin : layer.end]
+        return float(largest_error(stream, stream.view(np.float32), self.odds, values, numbers - layer.begin))
 
     def _say(self, stage: Stage) -> None:
         if self.report is not None:

@@ -182,7 +182,7 @@ def solve(
     values = _packed(index, run.values)
     if values.dtype == np.uint16:
         residual += 0.5 / FIXED_POINT
-    notes = {**(provenance or {}), "seconds": round(run.seconds(), 1), "peak_bytes": peak_memory()}
+    notes = {**(provenance or {}), "seconds": round(run.seconds(), 3), "peak_bytes": peak_memory()}
     write_table(folder, describe(ruleset, index, part, _kind(index), values, residual, notes), values)
     return Table.open(folder, ruleset)
 
