@@ -40,7 +40,7 @@ from tradgames_env.rules.yut_nori import FORK_WORDS, FORKS, HELD
 from tradgames_env.solving import solver
 from tradgames_env.solving.indexing import UNRANK, Layer, load_index, table_label
 from tradgames_env.solving.lookup import judge_moves
-from tradgames_env.solving.retrograde import LOST
+from tradgames_env.solving.retrograde import HOLE
 from tradgames_env.solving.table import DISTANCE, EXPECTATION, Table, find_table
 from training.match import play_match
 from training.provenance import provenance
@@ -133,12 +133,12 @@ def start_distance(table: Table) -> int | None:
 
 
 def distance_shares(table: Table) -> Fact:
-    """Positions in which somebody has to move, and what they are worth to him."""
+    """How many positions there are, those without a move included, and what they are worth to the side to move."""
     won = drawn = lost = 0
     for values in chunks(table):
         won += int((values > 0).sum())
         drawn += int((values == 0).sum())
-        lost += int(((values < 0) & (values > LOST)).sum())
+        lost += int(((values < 0) & (values != HOLE)).sum())
     positions = won + drawn + lost
     return {"positions": positions, "won": won / positions, "drawn": drawn / positions, "lost": lost / positions}
 
@@ -384,7 +384,7 @@ def _spread(costs: NDArray[np.float64]) -> Fact:
 
 
 def _histogram(gain: NDArray[np.float64]) -> Fact:
-    """Counts of gains in winning probability by full percentage points, the outermost with all beyond; no equal ones."""
+    """Counts of gains in winning probability by percentage points, the outermost with all beyond, without equal ones."""
     different = gain[np.abs(gain) > NO_GAIN]
     counts, edges = np.histogram(np.clip(100 * different, -14.99, 14.99), np.arange(-15, 16))
     return {"edges": edges.tolist(), "counts": counts.tolist()}
@@ -541,7 +541,7 @@ def _count_by_margin(unrank, params, tables, values, begin, row, out_counts, out
     """Add lost, drawn and won positions by the mover's lead; remember the longest win's number and length."""
     for place in range(values.shape[0]):
         value = values[place]
-        if value <= LOST or unrank(params, tables, begin + place, row) == 0:
+        if value == HOLE or unrank(params, tables, begin + place, row) == 0:
             continue
         out_counts[row[MARGIN] + _MOST_LEAD, 1 + (value > 0) - (value < 0)] += 1
         if value > out_longest[1]:

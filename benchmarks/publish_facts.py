@@ -52,7 +52,6 @@ NEVER = (
 
 _LEFT, _RIGHT = "---", "---:"
 _RESULTS = {1: "won", 0: "drawn", -1: "lost"}
-_FEW_MOVES = 12
 Facts = Mapping[str, Any]
 
 
@@ -396,7 +395,8 @@ def endings_section(endings: Facts) -> str:
     wins = "\n".join(_longest(name, fact["longest"]) for name, fact in endings.items())
     return (
         "## Without dice: endings and the longest wins\n\n"
-        "Pieces of the side to move against those of the other, reserves included; all positions of the tables.\n\n"
+        "Pieces of the side to move against those of the other, reserves included. All positions of the tables are\n"
+        "counted, whether or not play can lead to them.\n\n"
         "![Positions by pieces](images/facts_endings.svg)\n\n"
         f"{_materials(endings)}\n{wins}\n{command(endings)}"
     )
@@ -422,13 +422,11 @@ def by_material(fact: Facts) -> dict[tuple[int, int], tuple[int, int, int]]:
 
 
 def _longest(name: str, win: Facts) -> str:
-    line = win["line"]
-    shown = ", ".join(f"`{move}`" for move in line[:_FEW_MOVES])
-    rest = f" ... `{line[-1]}`" if len(line) > _FEW_MOVES else ""
+    line = ", ".join(f"`{move}`" for move in win["line"])
     return (
         f"### {TITLES[name]}: {win['distance']} moves\n\n![Longest win](images/facts_{picture_name(name)}.svg)\n\n"
         f"`{win['position']}`: the side to move wins in {win['distance']} moves of both sides ({win['reason']}).\n"
-        f"A line of best play: {shown}{rest}.\n"
+        f"A line of best play: {line}.\n"
     )
 
 
