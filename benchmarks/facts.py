@@ -384,7 +384,7 @@ def _spread(costs: NDArray[np.float64]) -> Fact:
 
 
 def _histogram(gain: NDArray[np.float64]) -> Fact:
-    """Counts of gains in winning probability by percentage points, the outermost with all beyond, without equal ones."""
+    """Counts of gains in winning probability by percentage points, all beyond in the outermost, equal ones left out."""
     different = gain[np.abs(gain) > NO_GAIN]
     counts, edges = np.histogram(np.clip(100 * different, -14.99, 14.99), np.arange(-15, 16))
     return {"edges": edges.tolist(), "counts": counts.tolist()}
