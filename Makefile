@@ -1,10 +1,11 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
+# make solve-all  makes every table of exact values that takes minutes, for the agent called perfect
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types imports pytest docs bench clean
+.PHONY: setup demo test lint types imports pytest docs bench solve-all clean
 
 setup: $(READY)
 
@@ -40,6 +41,18 @@ docs: setup
 
 bench: setup
 	$(BIN)/tradgames bench
+
+solve-all: setup
+	for pieces in 2 3 4 5; do $(BIN)/tradgames solve puluc --option pieces=$$pieces || exit 1; done
+	for pieces in 1 2 3; do $(BIN)/tradgames solve yut_nori --option pieces=$$pieces || exit 1; done
+	$(BIN)/tradgames solve puluc --variant mini
+	$(BIN)/tradgames solve puluc --variant family
+	$(BIN)/tradgames solve petteia --variant mini
+	$(BIN)/tradgames solve petteia --part endings-2v2
+	$(BIN)/tradgames solve petteia --part endings-2v3
+	$(BIN)/tradgames solve yote --variant mini
+	$(BIN)/tradgames solve yote --variant mini --option cols=4
+	$(BIN)/tradgames solve yote --part endings-2v2
 
 clean:
 	rm -rf .venv build *.egg-info
