@@ -23,7 +23,7 @@ import pathlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import boolean, int16, int32, int64, types, uint64
@@ -187,25 +187,23 @@ def against(table: Table, opponent: str, games: int) -> Fact:
 # -- games of perfect play -------------------------------------------------------------------------------------------
 
 
-class Study:
+class Study(Protocol):
     """Something that is learned from the decisions of many games."""
 
     def add(self, decisions: Decisions) -> None:
         """Take in one batch of decisions."""
-        raise NotImplementedError
 
     def result(self) -> Fact:
         """What was learned."""
-        raise NotImplementedError
 
 
-class Throws(Study):
+class Throws:
     """What each throw is worth: what can be expected with it less what could be before it."""
 
     def __init__(self, ruleset: Ruleset) -> None:
         self._ruleset = ruleset
         self._counts: dict[int, int] = collections.Counter()
-        self._gains: dict[int, float] = collections.Counter()
+        self._gains: dict[int, float] = collections.defaultdict(float)
 
     def add(self, decisions: Decisions) -> None:
         """Take in one batch of decisions."""
@@ -229,7 +227,7 @@ class Examples:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._times: dict[str, int] = collections.Counter()
-        self._costs: dict[str, float] = collections.Counter()
+        self._costs: dict[str, float] = collections.defaultdict(float)
 
     def add(self, states: NDArray[np.int16], costs: NDArray[np.float64]) -> None:
         """Offer positions with what the error costs in each; the cheapest are not looked at."""
@@ -247,7 +245,7 @@ class Examples:
         return [{"times": self._times[text], **example(self._table, text)} for text in chosen]
 
 
-class Passing(Study):
+class Passing:
     """When passing is right in Puluc."""
 
     def __init__(self, table: Table) -> None:
@@ -295,7 +293,7 @@ class Passing(Study):
         }
 
 
-class ShortWays(Study):
+class ShortWays:
     """When the short way is wrong in Yut Nori: at each fork, against the rim for the same unit."""
 
     def __init__(self, table: Table) -> None:
@@ -581,7 +579,7 @@ def longest_win(table: Table, number: int, distance: int) -> Fact:
     table.index.unrank(table.ruleset.params, table.index.tables, number, row)
     text = table.ruleset.rules.format_position(table.ruleset.options, row)
     position = Position.from_ruleset(table.ruleset, text)
-    line = []
+    line: list[str] = []
     while not position.is_over and len(line) < distance:
         actions, worth = judge_moves(table, *position.rows)
         move = position.notation(int(actions[worth.argmax()]))

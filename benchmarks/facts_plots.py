@@ -78,7 +78,7 @@ def board(shown: Facts) -> str:
     """A position as SVG; where it has moves to compare, what each wins stands where it leads."""
     ruleset = load_ruleset(shown["game"], shown["variant"], **shown["overrides"])
     position = Position.from_ruleset(ruleset, shown["position"], chance="explicit")
-    labels = {}
+    labels: dict[int, str] = {}
     for move, wins in list(shown.get("moves", {}).items())[:3]:
         after = position.copy()
         after.push(move)

@@ -91,7 +91,8 @@ class PerfectGames:
     @property
     def over(self) -> NDArray[np.bool_]:
         """(games,) whether each has ended."""
-        return self._states[:, OUTCOME] != RUNNING
+        ended: NDArray[np.bool_] = self._states[:, OUTCOME] != RUNNING
+        return ended
 
     @property
     def payoffs(self) -> NDArray[np.int64]:
