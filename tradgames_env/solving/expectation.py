@@ -56,8 +56,8 @@ LONGEST_LAYER = 2**30
 """Positions of a layer whose codes fit into 32 bits."""
 NOTHING = -2.0
 """Below every value: the best of no move."""
-FIXED = -1
-"""In place of a code: the best move leads to a known value, which is part of the position's sum."""
+KNOWN_STEPS = 1 << 29
+"""A best move to a known value v stands as the code ``~round((v + 1) * KNOWN_STEPS)``, which is below 0."""
 
 _STREAM, _VALUES = int32[::1], float32[::1]
 
@@ -132,14 +132,13 @@ def list_successors(  # type: ignore[no-untyped-def]
     return used
 
 
-@kernel(float64(_STREAM, _VALUES, float64[::1], _VALUES, int64, int64, _STREAM, _VALUES))
-def improve(stream, known, odds, values, begin, end, out_policy, out_sums):  # type: ignore[no-untyped-def]
+@kernel(float64(_STREAM, _VALUES, float64[::1], _VALUES, int64, int64, _STREAM))
+def improve(stream, known, odds, values, begin, end, out_policy):  # type: ignore[no-untyped-def]
     """One step over all moves for the positions ``begin`` to ``end - 1`` of a layer, in place.
 
     Returns the largest change. Positions are counted from the begin of the layer, as ``values`` are. ``stream`` is that
     of these positions, ``known`` the same memory as float32, ``odds`` (K,) the probabilities of the throws.
-    ``out_policy`` (n * K,) gets the code of the best move for each throw, FIXED where its value is known, and
-    ``out_sums`` (n,) what is known of the mean.
+    ``out_policy`` (n * K,) gets the code of the best move for each throw, with KNOWN_STEPS where its value is known.
     """
     largest = 0.0
     at = 0
@@ -147,15 +146,15 @@ def improve(stream, known, odds, values, begin, end, out_policy, out_sums):  # t
     throws = odds.shape[0]
     for number in range(begin, end):
         total = 0.0
-        fixed = 0.0
         for throw in range(throws):
             head = np.int64(stream[np.uint64(at)])
             at += 1
             best = np.float32(NOTHING)
-            choice = np.int32(FIXED)
+            choice = np.int32(0)
             if head & 1:
                 best = known[np.uint64(at)]
                 at += 1
+                choice = np.int32(~np.int64((np.float64(best) + 1.0) * KNOWN_STEPS + 0.5))
             for _ in range(head >> 1):
                 code = stream[np.uint64(at)]
                 at += 1
@@ -166,28 +165,27 @@ def improve(stream, known, odds, values, begin, end, out_policy, out_sums):  # t
             out_policy[np.uint64(place)] = choice
             place += 1
             total += odds[throw] * best
-            if choice == FIXED:
-                fixed += odds[throw] * best
-        out_sums[np.uint64(number - begin)] = fixed
         change = abs(total - values[np.uint64(number)])
         values[np.uint64(number)] = total
         largest = max(largest, change)
     return largest
 
 
-@kernel(float64(_STREAM, _VALUES, float64[::1], _VALUES, int64, int64))
-def follow(policy, sums, odds, values, begin, end):  # type: ignore[no-untyped-def]
+@kernel(float64(_STREAM, float64[::1], _VALUES, int64, int64))
+def follow(policy, odds, values, begin, end):  # type: ignore[no-untyped-def]
     """One step with the moves held fast that ``improve`` chose, in place; returns the largest change of a value."""
     largest = 0.0
     place = 0
     throws = odds.shape[0]
     for number in range(begin, end):
-        total = np.float64(sums[np.uint64(number - begin)])
+        total = 0.0
         for throw in range(throws):
             code = np.int64(policy[np.uint64(place)])
             place += 1
-            if code != FIXED:
+            if code >= 0:
                 total += odds[throw] * values[np.uint64(code >> 1)] * (1 - 2 * (code & 1))
+            else:
+                total += odds[throw] * (~code / KNOWN_STEPS - 1.0)
         largest = max(largest, abs(total - values[np.uint64(number)]))
         values[np.uint64(number)] = total
     return largest
@@ -254,8 +252,7 @@ class _Block:
     begin: int
     end: int
     stream: Stream | None
-    moves: tuple[Stream, Values] | None
-    """The policy and the sums that ``improve`` writes."""
+    policy: Stream | None
 
 
 class Expectation:
@@ -330,7 +327,7 @@ class Expectation:
 
     def bytes_kept(self) -> dict[Keep, float]:
         """Bytes that a position of the layer in work takes beside its value, on average over samples of the largest."""
-        moves = 4.0 * (len(self.odds) + 1)
+        moves = 4.0 * len(self.odds)
         return {Keep.VALUES: 0.0, Keep.MOVES: moves, Keep.SUCCESSORS: moves + self._stream_bytes()}
 
     def _stream_bytes(self) -> float:
@@ -362,12 +359,12 @@ class Expectation:
     def _block(self, layer: Layer, begin: int) -> _Block:
         end = min(begin + BLOCK, layer.end)
         stream = self._list(layer, np.arange(begin, end)) if self.keep == Keep.SUCCESSORS else None
-        moves = self._space(end - begin) if self.keep >= Keep.MOVES else None
-        return _Block(begin - layer.begin, end - layer.begin, stream, moves)
+        policy = self._space(end - begin) if self.keep >= Keep.MOVES else None
+        return _Block(begin - layer.begin, end - layer.begin, stream, policy)
 
-    def _space(self, size: int) -> tuple[Stream, Values]:
-        """Policy and sums of so many positions."""
-        return np.empty(size * len(self.odds), np.int32), np.empty(size, np.float32)
+    def _space(self, size: int) -> Stream:
+        """For the policy of so many positions."""
+        return np.empty(size * len(self.odds), np.int32)
 
     def _list(self, layer: Layer, numbers: NDArray[np.int64]) -> Stream:
         """The stream of positions of a layer."""
@@ -389,9 +386,8 @@ class Expectation:
 
     def _improve(self, layer: Layer, values: Values, block: _Block) -> float:
         stream = self._stream(layer, block)
-        policy, sums = block.moves or self._space(block.end - block.begin)
-        known = stream.view(np.float32)
-        return float(improve(stream, known, self.odds, values, block.begin, block.end, policy, sums))
+        policy = self._space(block.end - block.begin) if block.policy is None else block.policy
+        return float(improve(stream, stream.view(np.float32), self.odds, values, block.begin, block.end, policy))
 
     def _hold(self, pool: ThreadPoolExecutor, values: Values, blocks: list[_Block]) -> int:
         """Steps with the best moves held fast, until they change little; return how many."""
@@ -403,8 +399,8 @@ class Expectation:
         return HOLD
 
     def _follow(self, values: Values, block: _Block) -> float:
-        assert block.moves is not None
-        return float(follow(*block.moves, self.odds, values, block.begin, block.end))
+        assert block.policy is not None
+        return float(follow(block.policy, self.odds, values, block.begin, block.end))
 
     def _error(self, layer: Layer, values: Values, block: _Block) -> float:
         places, stream = np.arange(block.begin, block.end), self._stream(layer, block)

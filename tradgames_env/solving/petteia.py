@@ -30,15 +30,14 @@ from numpy.typing import NDArray
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import CHANCE, MARGIN, MOVER, OUTCOME, RUNNING, SEAT
 from tradgames_env.rules.petteia import (
-    BIT_PLACES,
     CAPTURES,
     COLS,
     DECODED,
-    LINES,
     NUM_ACTIONS,
     ROWS,
     RULES,
     PetteiaOptions,
+    _put_piece,
     apply,
     legal,
 )
@@ -68,16 +67,19 @@ _IGNORED = ("first_player", "repetition_limit", "quiet_limit", "max_turns")
     _BASES,
     _BLOCKS,
     _REVERSED,
+    _CELLS,
+    _BIT_PLACES,
     _TURNS,
     _SETS_AT,
     _REPRESENTATIVES_AT,
     _SETS,
     _REPRESENTATIVES,
     _HEAD,
-) = range(13)
+) = range(15)
 _MOST_TURNS = 8
 _WIDTH = _MOST_STONES + 1
 """Entries of a row of the binomials (of ``n`` over 0 to 16) and of the bases (of ``own`` stones and 0 to 16)."""
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BLOCK_SIZE = 3
 """First number, own stones, enemy stones."""
 
@@ -170,6 +172,8 @@ def _tables(
         _BASES: bases,
         _BLOCKS: np.array(blocks, np.int64),
         _REVERSED: _reversed_actions(options),
+        _CELLS: _cells(options),
+        _BIT_PLACES: _bit_places(),
         _TURNS: _turns(options),
         _SETS_AT: sets_at,
         _REPRESENTATIVES_AT: representatives_at,
@@ -181,6 +185,25 @@ def _tables(
         head[slot] = offset
         offset += table.size
     return np.concatenate([head, *(table.ravel() for table in tables.values())])
+
+
+def _cells(options: PetteiaOptions) -> Tables:
+    """(2, 64, 4) where a state row has a stone of a colour on a square: cell and bit of its rank, of its file."""
+    table = np.zeros((2, _MOST_SQUARES, 4), np.int64)
+    for colour, square in itertools.product(range(2), range(options.squares)):
+        state = np.zeros(RULES.state_size(options), np.int16)
+        _put_piece(options, state, colour, *divmod(square, options.cols))
+        of_rank, of_file = np.flatnonzero(state)
+        table[colour, square] = of_rank, state[of_rank], of_file, state[of_file]
+    return table
+
+
+def _bit_places() -> Tables:
+    """(64,) index of the single one of a word, at the upper six bits of its product with ``_DE_BRUIJN``."""
+    words = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    table = np.zeros(64, np.int64)
+    table[words * _DE_BRUIJN >> np.uint64(58)] = np.arange(64)
+    return table
 
 
 def _binomials() -> Tables:
@@ -237,7 +260,6 @@ def _reversed_actions(options: PetteiaOptions) -> Tables:
 
 _PARAMS, _TABLES, _STATE = int32[::1], int64[::1], int16[::1]
 _ZERO, _ONE, _58 = np.uint64(0), np.uint64(1), np.uint64(58)
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 
 
 @kernel(int64(_TABLES, int64, int64), forceinline=True)
@@ -246,31 +268,31 @@ def _choose(tables, n, k):  # type: ignore[no-untyped-def]
     return tables[np.uint64(tables[_BINOMIALS] + n * _WIDTH + k)]
 
 
-@kernel(int64(_PARAMS, uint64), forceinline=True)
-def _lowest(params, bits):  # type: ignore[no-untyped-def]
+@kernel(int64(_TABLES, uint64), forceinline=True)
+def _lowest(tables, bits):  # type: ignore[no-untyped-def]
     """The lowest square of a set that is not empty."""
-    return np.int64(params[np.uint64(params[BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)])
+    return tables[np.uint64(tables[_BIT_PLACES]) + ((bits & (~bits + _ONE)) * _DE_BRUIJN >> _58)]
 
 
-@kernel(uint64(_PARAMS, _STATE, int64))
-def _squares_of(params, state, colour):  # type: ignore[no-untyped-def]
+@kernel(uint64(_PARAMS, _TABLES, _STATE, int64))
+def _squares_of(params, tables, state, colour):  # type: ignore[no-untyped-def]
     """The squares a colour holds, one bit each."""
     rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    line = LINES + colour * (rows + cols)
+    line = tables[np.uint64(tables[_CELLS] + 4 * _MOST_SQUARES * colour)]
     bits = _ZERO
     for rank in range(rows - 1, -1, -1):
         bits = bits << np.uint64(cols) | np.uint64(state[np.uint64(line + rank)])
     return bits
 
 
-@kernel(int64(_PARAMS, _TABLES, uint64, uint64))
-def _set_number(params, tables, bits, taken):  # type: ignore[no-untyped-def]
+@kernel(int64(_TABLES, uint64, uint64))
+def _set_number(tables, bits, taken):  # type: ignore[no-untyped-def]
     """Number of a set among the sets of as many squares, the ``taken`` ones left out of the count."""
     number, size, before = np.int64(0), np.int64(0), np.int64(0)
     while bits != _ZERO:
-        square = _lowest(params, bits)
+        square = _lowest(tables, bits)
         bits &= bits - _ONE
-        while taken != _ZERO and _lowest(params, taken) < square:
+        while taken != _ZERO and _lowest(tables, taken) < square:
             taken &= taken - _ONE
             before += 1
         size += 1
@@ -278,13 +300,13 @@ def _set_number(params, tables, bits, taken):  # type: ignore[no-untyped-def]
     return number
 
 
-@kernel(uint64(_PARAMS, _TABLES, uint64, int64))
-def _turned(params, tables, bits, turn):  # type: ignore[no-untyped-def]
+@kernel(uint64(_TABLES, uint64, int64))
+def _turned(tables, bits, turn):  # type: ignore[no-untyped-def]
     """A set of squares after turning the board."""
     table = tables[_TURNS] + turn * _MOST_SQUARES
     turned = _ZERO
     while bits != _ZERO:
-        turned |= _ONE << np.uint64(tables[np.uint64(table + _lowest(params, bits))])
+        turned |= _ONE << np.uint64(tables[np.uint64(table + _lowest(tables, bits))])
         bits &= bits - _ONE
     return turned
 
@@ -300,8 +322,8 @@ def rank(params, tables, state):  # type: ignore[no-untyped-def]
     base = tables[np.uint64(tables[_BASES] + own * _WIDTH + enemy)]
     if base < 0:
         return -1
-    theirs = _squares_of(params, state, 1 - mover)
-    number = _set_number(params, tables, _squares_of(params, state, mover), _ZERO)
+    theirs = _squares_of(params, tables, state, 1 - mover)
+    number = _set_number(tables, _squares_of(params, tables, state, mover), _ZERO)
     entry = tables[np.uint64(tables[_SETS] + tables[np.uint64(tables[_SETS_AT] + own)] + number)]
     in_class = entry >> 8
     at = tables[_REPRESENTATIVES] + tables[np.uint64(tables[_REPRESENTATIVES_AT] + own)] + in_class
@@ -310,19 +332,16 @@ def rank(params, tables, state):  # type: ignore[no-untyped-def]
     lowest = others
     for turn in range(_MOST_TURNS):
         if entry >> turn & 1:
-            lowest = min(lowest, _set_number(params, tables, _turned(params, tables, theirs, turn), taken))
+            lowest = min(lowest, _set_number(tables, _turned(tables, theirs, turn), taken))
     return base + in_class * others + lowest
 
 
-@kernel(types.void(_PARAMS, _STATE, int64, int64))
-def _put(params, state, colour, square):  # type: ignore[no-untyped-def]
-    """Put a stone on a square of natural's frame, or take it off."""
-    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
-    line = LINES + colour * (rows + cols)
-    row = square // cols
-    file = square - row * cols
-    state[np.uint64(line + row)] ^= 1 << file
-    state[np.uint64(line + rows + file)] ^= 1 << row
+@kernel(types.void(_TABLES, _STATE, int64, int64))
+def _put(tables, state, colour, square):  # type: ignore[no-untyped-def]
+    """Put a stone on a square, or take it off."""
+    at = np.uint64(tables[_CELLS] + 4 * (_MOST_SQUARES * colour + square))
+    state[np.uint64(tables[at])] ^= tables[at + _ONE]
+    state[np.uint64(tables[at + np.uint64(2)])] ^= tables[at + np.uint64(3)]
 
 
 @kernel(UNRANK)
@@ -344,7 +363,7 @@ def unrank(params, tables, number, out_state):  # type: ignore[no-untyped-def]
     taken = np.uint64(tables[np.uint64(at)])
     bits = taken
     while bits != _ZERO:
-        _put(params, out_state, 0, _lowest(params, bits))
+        _put(tables, out_state, 0, _lowest(tables, bits))
         bits &= bits - _ONE
     free, square = squares - own, squares - 1
     while enemy > 0:
@@ -353,11 +372,11 @@ def unrank(params, tables, number, out_state):  # type: ignore[no-untyped-def]
             if _choose(tables, free, enemy) <= left:
                 left -= _choose(tables, free, enemy)
                 enemy -= 1
-                _put(params, out_state, 1, square)
+                _put(tables, out_state, 1, square)
         square -= 1
     # A set that is its own twin leaves several numbers to one position.
     sets = tables[_SETS] + tables[np.uint64(tables[_SETS_AT] + own)]
-    entry = tables[np.uint64(sets + _set_number(params, tables, taken, _ZERO))]
+    entry = tables[np.uint64(sets + _set_number(tables, taken, _ZERO))]
     if (entry & 0xFF) == 1:
         return 1
     return np.int64(rank(params, tables, out_state) == number)
@@ -380,8 +399,8 @@ def predecessors(params, tables, state, scratch, history, actions, out_numbers):
         action = np.int64(actions[i])
         move = np.int64(params[np.uint64(decoded + params[NUM_ACTIONS] + action)])
         here, origin = (move & 15) * cols + (move >> 4 & 15), (move >> 8 & 15) * cols + (move >> 12)
-        _put(params, state, 1, here)
-        _put(params, state, 1, origin)
+        _put(tables, state, 1, here)
+        _put(tables, state, 1, origin)
         if here != last:
             for cell in range(state.shape[0]):
                 scratch[cell] = state[cell]
@@ -391,6 +410,6 @@ def predecessors(params, tables, state, scratch, history, actions, out_numbers):
         if is_quiet:
             out_numbers[count] = rank(params, tables, state)
             count += 1
-        _put(params, state, 1, here)
-        _put(params, state, 1, origin)
+        _put(tables, state, 1, here)
+        _put(tables, state, 1, origin)
     return count

@@ -118,12 +118,14 @@ def plan(
         _check_fits(ruleset, index, peak, limit)
         seconds = index.count * _DISTANCE_SECONDS / (num_threads or cores())
         return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, Keep.VALUES)
-    always = _PROGRAM_BYTES + (4 + _dtype(index).itemsize) * index.count + index.tables.nbytes
-    _check_fits(ruleset, index, always, limit)
+    always = _PROGRAM_BYTES + 4 * index.count + index.tables.nbytes
+    packing = 0 if _dtype(index) == _work_type(index) else _dtype(index).itemsize * index.count
+    _check_fits(ruleset, index, always + packing, limit)
     # Sampling reads values, whatever they are; zeros that nobody writes take no memory.
     method = Expectation(ruleset, index, np.zeros(index.count, np.float32))
     largest = max(layer.end - layer.begin for layer in index.layers)
-    peaks = {keep: always + int(largest * size) for keep, size in method.bytes_kept().items()}
+    # Values are packed when the last layer is done, so the two do not add up.
+    peaks = {keep: always + max(packing, int(largest * size)) for keep, size in method.bytes_kept().items()}
     keep = max(keep for keep, peak in peaks.items() if peak <= limit)
     seconds = index.count * _POSITION_SECONDS[keep] / (num_threads or cores())
     return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peaks[keep], seconds, keep)
