@@ -48,6 +48,18 @@ def test_it_beats_greedy(name: str, chosen: str) -> None:
     assert result.score > 0.5
 
 
+def test_many_positions_are_answered_as_one_by_one() -> None:
+    positions = [Position("puluc", "mini", seed=seed) for seed in range(30)]
+    for number, position in enumerate(positions):
+        for _ in range(number % 4):
+            position.push(position.legal_actions()[-1])
+    together, single = PerfectAgent(), PerfectAgent()
+    together.seed(3)
+    single.seed(3)
+    assert together.act_many(positions) == [single.act(position) for position in positions]
+    assert together.act_many([]) == []
+
+
 def test_it_uses_the_table_that_was_made(tmp_path: pathlib.Path) -> None:
     ruleset = load_ruleset("puluc", "mini")
     folder = solver.solve(ruleset).folder

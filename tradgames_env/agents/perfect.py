@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from tradgames_env.position import Position
 from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.solving import solver
 from tradgames_env.solving.indexing import TableError, load_index
-from tradgames_env.solving.lookup import judge_moves
+from tradgames_env.solving.lookup import judge_decisions, judge_moves
 from tradgames_env.solving.table import Table, find_table
 
 
@@ -38,9 +39,27 @@ class PerfectAgent(ActionAgent):
             IllegalMoveError: the game is over, or a throw is due.
             TableError: there is no table for this ruleset, or the position is not in it.
         """
-        actions, worth = self._judge(position)
-        best: NDArray[np.int64] = actions[worth == worth.max()].astype(np.int64)
-        return best
+        return _best(*self._judge(position))
+
+    def act_many(self, positions: Sequence[Position]) -> list[str]:
+        """``act`` in each of several positions of one ruleset, which are looked up together.
+
+        Raises:
+            IllegalMoveError: in one of them the game is over, or a throw is due.
+            TableError: there is no table for this ruleset, or a position is not in it.
+        """
+        if not positions:
+            return []
+        for position in positions:
+            deciding_actions(position)
+        rows = [np.stack(part) for part in zip(*(position.rows for position in positions), strict=True)]
+        judgement = judge_decisions(self._table(positions[0].ruleset), *rows)
+        moves = []
+        for position, begin, end in zip(positions, judgement.heads[:-1], judgement.heads[1:], strict=True):
+            _refuse_unknown(position, judgement.worth[begin:end])
+            best = _best(judgement.actions[begin:end], judgement.worth[begin:end])
+            moves.append(position.notation(int(self._rng.choice(best))))
+        return moves
 
     def value(self, position: Position) -> float:
         """What the mover can expect, exactly: in [-1, 1]; in games without dice 1, 0 or -1.
@@ -55,14 +74,23 @@ class PerfectAgent(ActionAgent):
     def _judge(self, position: Position) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         deciding_actions(position)
         actions, worth = judge_moves(self._table(position.ruleset), *position.rows)
-        if np.isnan(worth).any():
-            raise TableError(f"the table of {position.ruleset.label} does not cover {position.text()!r} and its moves")
+        _refuse_unknown(position, worth)
         return actions, worth
 
     def _table(self, ruleset: Ruleset) -> Table:
         if ruleset not in self._tables:
             self._tables[ruleset] = table_of(ruleset)
         return self._tables[ruleset]
+
+
+def _best(actions: NDArray[np.int32], worth: NDArray[np.float64]) -> NDArray[np.int64]:
+    best: NDArray[np.int64] = actions[worth == worth.max()].astype(np.int64)
+    return best
+
+
+def _refuse_unknown(position: Position, worth: NDArray[np.float64]) -> None:
+    if np.isnan(worth).any():
+        raise TableError(f"the table of {position.ruleset.label} does not cover {position.text()!r} and its moves")
 
 
 def table_of(ruleset: Ruleset) -> Table:
