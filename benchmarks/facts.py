@@ -21,6 +21,7 @@ import itertools
 import json
 import pathlib
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -117,7 +118,6 @@ def table_fact(table: Table) -> Fact:
         "numbers": header.count,
         "bytes": header.count * np.dtype(header.dtype).itemsize,
         "residual": header.residual,
-        "sha256": header.sha256,
         "solved": {key: run.get(key) for key in ("command", "date", "seconds", "peak_bytes", "machine")},
         "start": start_value(table),
         "start_distance": start_distance(table) if header.kind == DISTANCE else None,
@@ -640,8 +640,9 @@ def main() -> None:
             numbers = {"games": f" --games {args.games}", "matches": f" --matches {args.matches}"}.get(kind, "")
             record = provenance(f"python benchmarks/facts.py {kind} --only {name}{numbers}")
             seconds = time.perf_counter() - begin
-            facts[kind][name] = {"command": record["command"], "date": record["date"], **fact}
-            write(facts | {"provenance": record})
+            origin = {"command": record["command"], "date": record["date"], "sha256": table.header.sha256}
+            facts[kind][name] = origin | fact
+            write(facts | {"provenance": record | {"command": " ".join(["python benchmarks/facts.py", *sys.argv[1:]])}})
             print(f"{name}: {kind}, {seconds:.1f} s", flush=True)
 
 

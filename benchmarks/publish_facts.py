@@ -111,8 +111,8 @@ def solved_section(tables: Facts) -> str:
         + table(head, (_LEFT, *[_RIGHT] * 5), rows)
         + "\nPositions are those before a throw in Puluc and Yut Nori, in the frame of the side to move; in Petteia\n"
         "positions that are the same but for turning and mirroring the board count once. *residual*: the largest\n"
-        "change of a value by one more step of value iteration, on the scale from -1 (lost) to 1 (won). Tables\n"
-        "without a time are so small that they are solved whenever they are needed. [How](solving.md).\n\n"
+        "change of a value by one more step of value iteration, on the scale from -1 (lost) to 1 (won). Time and\n"
+        "memory are those of the runs that made the tables, on the machine below. [How](solving.md).\n\n"
         f"**Not solved.** {not_made}{NEVER}\n" + command(tables)
     )
 
@@ -120,7 +120,9 @@ def solved_section(tables: Facts) -> str:
 def _seconds(seconds: float | None) -> str:
     if seconds is None:
         return ""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    if seconds >= 120:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
 def _mebibytes(count: float | None) -> str:
@@ -174,7 +176,7 @@ def _start(fact: Facts) -> str:
 
 def check_section(games: Facts) -> str:
     """The tables against games that were played."""
-    head = ("", "games", "by the table", "in the games", "99 % interval", "inside", "moves a game", "longest")
+    head = ("", "games", "by the table", "in the games", "99 % interval", "inside", "decisions a game", "longest")
     rows = [
         (
             TITLES[name],
@@ -217,7 +219,8 @@ def skill_section(matches: Facts) -> str:
     return (
         "## How much skill there is\n\nPerfect play against `random` (any legal move) and `greedy` (captures and\n"
         "brings home what it can, looking one move ahead), always from the start, sides swapped after each game.\n"
-        "What the dice leave to skill is the distance from 50 %: perfect play is as good as it gets.\n\n"
+        "The distance from 50 % is what skill makes of the game against such players. Perfect play looks for the best\n"
+        "against the best replies; who knows a weak player's habits could win still more against him.\n\n"
         "![Scores of perfect play](images/facts_skill.svg)\n\n"
         + table(head, (_LEFT, _LEFT, *[_RIGHT] * 6), rows)
         + "\n"
@@ -308,7 +311,8 @@ def passing_section(name: str, fact: Facts) -> str:
         f"{percent(passing['equal'] / offered, 1)} it makes no difference. To move where passing is right costs\n"
         f"{_cost(passing['cost_of_moving'])}; to pass where moving is right costs\n"
         f"{_cost(passing['cost_of_passing'])}.\n\n"
-        "![Passing against moving](images/facts_passing.svg)\n\n"
+        "![Passing against moving](images/facts_passing.svg)\n\nChoices that make no difference are left out of the\n"
+        "picture.\n\n"
         f"{_passing_by_throw(passing)}\n"
         "Where the choice matters most in these games (frequent and costly), with what the moves win; on the board\n"
         "these numbers stand where the moves lead:\n\n"
@@ -441,14 +445,10 @@ def picture_name(name: str) -> str:
 def checksums(tables: Facts) -> str:
     """Which tables the facts were read from."""
     rows = [
-        (
-            TITLES[name],
-            f"`{fact['solved']['command']}`" if fact["solved"]["command"] else "",
-            f"`{fact['sha256'][:16]}`",
-        )
+        (TITLES[name], *(f"`{text}`" if text else "" for text in (fact["solved"]["command"], fact["sha256"])))
         for name, fact in tables.items()
     ]
-    return table(("table", "made by", "SHA-256 of the values, first half of the first half"), (_LEFT,) * 3, rows)
+    return table(("table", "made by", "SHA-256 of the values"), (_LEFT,) * 3, rows)
 
 
 def page(facts: Facts) -> str:

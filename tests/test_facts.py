@@ -139,6 +139,13 @@ def test_published_page_is_current(script: Any) -> None:
     assert publish.PAGE.read_text(encoding="utf-8") == text, "run python benchmarks/publish_facts.py"
 
 
+def test_all_facts_of_a_table_are_of_the_same_table(script: Any) -> None:
+    facts = published(script("publish_facts"))
+    for kind in script("facts").KINDS:
+        for name, fact in facts[kind].items():
+            assert fact["sha256"] == facts["tables"][name]["sha256"], (kind, name)
+
+
 def test_pictures_of_the_page_are_there_and_no_others(script: Any) -> None:
     publish = script("publish_facts")
     shown = set(re.findall(r"images/(facts_[^)]+\.svg)", publish.PAGE.read_text(encoding="utf-8")))
