@@ -47,8 +47,8 @@ class Request:
     check: bool
 
     def __post_init__(self) -> None:
-        if not 1e-7 <= self.tolerance <= 1.0:
-            raise ValueError(f"--tolerance must be a number from 1e-7 to 1, not {self.tolerance!r}")
+        if not 5e-7 <= self.tolerance <= 1.0:
+            raise ValueError(f"--tolerance must be a number from 5e-7 to 1, not {self.tolerance!r}")
         if self.memory is not None and not self.memory > 0:
             raise ValueError(f"--memory must be more than 0, not {self.memory!r}")
         if self.threads is not None and self.threads < 1:

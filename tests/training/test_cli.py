@@ -488,7 +488,7 @@ def test_solve_keeps_a_table_and_says_what_the_start_is_worth(
         (("puluc", "--memory", "0.1"), "needs 0.3 GiB of memory for 21,355,945 positions, and 0.1 GiB may be used"),
         (("puluc", "--memory", "0"), "--memory must be more than 0"),
         (("puluc", "--threads", "0"), "--threads must be at least 1"),
-        (("puluc", "--tolerance", "0"), "--tolerance must be a number from 1e-7 to 1"),
+        (("puluc", "--tolerance", "0"), "--tolerance must be a number from 5e-7 to 1"),
         (("puluc", "--part", "endings"), "has no part 'endings'"),
         (("yut_nori", "--variant", "traditional"), "yut_nori with backdo cannot be solved"),
     ],

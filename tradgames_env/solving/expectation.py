@@ -52,6 +52,8 @@ HOLD = 12
 """Steps with the best moves held fast between two steps over all moves."""
 MOST_HOLDS = 100
 """Times that moves are held fast in a layer; some ten are usual."""
+ROUNDING = 2.0**-23
+"""Of a value in 32 bits; a change is measured before it, so a step must be so much better than asked for."""
 LONGEST_LAYER = 2**30
 """Positions of a layer whose codes fit into 32 bits."""
 NOTHING = -2.0
@@ -262,7 +264,7 @@ class Expectation:
         ruleset: the game; its limit of turns is ignored.
         index: numbers its positions.
         values: (index.count,) float32, improved in place; layers before the one being solved must hold their values.
-        tolerance: a layer is done when a step over all moves changes no value by more.
+        tolerance: a layer is done when a step over all moves changes no value by more; at least 5e-7.
         num_threads: all cores of the process when None.
         keep: what of a layer stays in memory while it is solved. With less, more is listed anew in every step.
         report: called between steps with how far it is; what it raises stops the work, and the layer goes on from the
@@ -305,12 +307,13 @@ class Expectation:
         with ThreadPoolExecutor(self.num_threads, thread_name_prefix="tradgames") as pool:
             blocks = list(self._blocks(pool, number))
             residual, rounds, steps = np.inf, 0, 0
-            while residual > self.tolerance:
+            enough = self.tolerance - ROUNDING
+            while residual > enough:
                 residual = max(pool.map(lambda block: self._improve(layer, values, block), blocks))
                 rounds, steps = rounds + 1, steps + 1
                 self._say(Stage(number, 1.0, steps, residual))
                 # Holding moves fast may lead two sides in a circle for ever; plain value iteration does not.
-                if residual > self.tolerance and rounds <= MOST_HOLDS:
+                if residual > enough and rounds <= MOST_HOLDS:
                     steps += self._hold(pool, values, blocks)
             return max(pool.map(lambda block: self._error(layer, values, block), blocks))
 
