@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tests.solving.plain_response import SMALL, Policy, plain_game, small_ruleset
 from tradgames_env.position import Position
+from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.solving.indexing import TableError, load_index
 from tradgames_env.solving.response import Arising, Moves, arising, best_response, list_moves
 from tradgames_env.solving.solver import solve_in_memory
@@ -109,6 +110,22 @@ def test_rows_are_the_decisions_of_that_colour(solved: str, colour: int) -> None
     assert len(choices) <= len(decisions)
     if solved == "yote":
         assert len(choices) == len(decisions)
+
+
+@pytest.mark.parametrize("colour", [0, 1])
+def test_moves_are_found_on_turned_boards(colour: int) -> None:
+    ruleset = load_ruleset("petteia", "mini", capture_target=1)
+    moves = list_moves(ruleset, load_index(ruleset))
+    known = arising(moves)
+    decisions = known.choices(colour)[::997]
+    for decision, row in zip(decisions.tolist(), known.rows(colour, decisions), strict=True):
+        position = Position.from_rows(ruleset, row, np.zeros(ruleset.history_size, np.uint64))
+        places = [moves.find(decision, row, action) for action in position.legal_actions()]
+        begin, end = moves.heads[decision], moves.heads[decision + 1]
+        assert len(places) == end - begin
+        assert set(moves.codes[places].tolist()) == set(moves.codes[begin:end].tolist())
+        assert all(begin <= place < end for place in places)
+        assert moves.find(decision, row, -5) == -1
 
 
 def test_policies_of_another_shape_are_refused() -> None:

@@ -215,6 +215,7 @@ class Moves:
 
     Attributes:
         ruleset: the game.
+        board: the game without endings by history.
         index: numbers its positions.
         throws: outcomes of the throw before each move; 0 in games without dice.
         odds: (K,) probabilities of the throws, one of 1 in games without dice.
@@ -225,6 +226,7 @@ class Moves:
     """
 
     ruleset: Ruleset
+    board: Ruleset
     index: PositionIndex
     throws: int
     odds: NDArray[np.float64]
@@ -236,6 +238,27 @@ class Moves:
     def counts(self) -> NDArray[np.int64]:
         """(D,) moves of each decision; 0 where the numbering has a hole."""
         return np.diff(self.heads)
+
+    def find(self, decision: int, state: State, action: int) -> int:
+        """Which listed move an action is in a row of either colour for this decision, -1 where it is not legal.
+
+        An index may take turned boards for one position, so what counts is not the action but where it leads.
+        """
+        board = self.board
+        history, actions = np.zeros(board.history_size, np.uint64), np.empty(board.num_actions, np.int32)
+        count = board.kernels.legal(board.params, state, history, actions)
+        if action not in actions[:count]:
+            return -1
+        after = state.copy()
+        board.kernels.apply(board.params, after, history, action)
+        if after[OUTCOME] != RUNNING:
+            code = -2 - int(after[PAYOFF]) * (-1 if state[MOVER] else 1)
+        else:
+            other = int(after[MOVER] != state[MOVER])
+            code = 2 * int(self.index.rank(board.params, self.index.tables, after)) + other
+        begin, end = int(self.heads[decision]), int(self.heads[decision + 1])
+        found = np.flatnonzero(self.codes[begin:end] == code)
+        return begin + int(found[0]) if len(found) else -1
 
     def even_policy(self) -> NDArray[np.float64]:
         """(E,) the policy that plays every move of a decision with the same probability."""
@@ -314,6 +337,7 @@ def list_moves(ruleset: Ruleset, index: PositionIndex) -> Moves:
     heads = [np.zeros(1, np.int64), *(block[0] + offset for block, offset in zip(blocks, offsets, strict=True))]
     return Moves(
         ruleset=ruleset,
+        board=board,
         index=index,
         throws=len(odds),
         odds=np.array(odds or (1.0,)),
@@ -329,7 +353,7 @@ def arising(moves: Moves) -> Arising:
     Raises:
         TableError: the index does not cover the start.
     """
-    board, index = without_history(moves.ruleset), moves.index
+    board, index = moves.board, moves.index
     kernels, start = board.kernels, start_number(moves.ruleset, index)
     seen, black_rows = np.zeros((2, index.count), np.bool_), np.empty((index.count, board.state_size), np.int16)
     _explore(
