@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-_INK, _FAINT, _GRID = "#2a241e", "#6b5d4d", "#e0d5c1"
-_COLOURS = ("#0b62a8", "#bf5b2c", "#3d8b57", "#8a5aa3", "#a08000", "#444444")
+INK, FAINT, GRID = "#2a241e", "#6b5d4d", "#e0d5c1"
+COLOURS = ("#0b62a8", "#bf5b2c", "#3d8b57", "#8a5aa3", "#a08000", "#444444")
 _OURS, _THEIRS = "#0b62a8", "#b9ab94"
-_STYLE = {
-    "axes.edgecolor": _FAINT,
-    "axes.labelcolor": _INK,
+STYLE = {
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
@@ -23,11 +23,11 @@ _STYLE = {
     "figure.facecolor": "white",
     "font.family": ["DejaVu Sans"],
     "font.size": 10.5,
-    "grid.color": _GRID,
+    "grid.color": GRID,
     "svg.hashsalt": "tradgames",
-    "text.color": _INK,
-    "xtick.color": _FAINT,
-    "ytick.color": _FAINT,
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
 }
 _SIZE = (7.6, 4.4)
 _ROW_HEIGHT = 0.3
@@ -81,7 +81,7 @@ def draw(result: Mapping[str, Any], folder: pathlib.Path, prefix: str = "bench_"
         "peers": lambda: _peers(result["figures"]),
     }
     drawn = []
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         for name, paint in painters.items():
             picture = paint()
             if picture is None:
@@ -114,7 +114,7 @@ def _lines(points: Points, curve: str) -> dict[str, list[Mapping[str, Any]]]:
 def _colours(points: Points) -> dict[str, str]:
     """A game has the same colour in every picture."""
     games = sorted({point["game"] for point in points})
-    return {game: _COLOURS[index % len(_COLOURS)] for index, game in enumerate(games)}
+    return {game: COLOURS[index % len(COLOURS)] for index, game in enumerate(games)}
 
 
 def _plot(axes: Axes, line: Points, colour: str, style: Any = "-") -> None:
@@ -235,13 +235,13 @@ def _threads(points: Points) -> Picture | None:
         return None
     picture, axes = _blank(_CURVES["threads"])
     colours = _colours(points)
-    axes.plot(counts, counts, color=_FAINT, linewidth=1.2, linestyle=(0, (4, 3)))
+    axes.plot(counts, counts, color=FAINT, linewidth=1.2, linestyle=(0, (4, 3)))
     for game, line in lines.items():
         _plot(axes, line, colours[game])
     axes.set_xticks(counts)
     axes.set_ylim(0, 1.08 * max(counts[-1], *(point["value"] for line in lines.values() for point in line)))
     axes.annotate("ideal", (counts[-1], counts[-1]), xytext=(-8, 4), textcoords="offset points",
-                  ha="right", va="bottom", color=_FAINT)  # fmt: skip
+                  ha="right", va="bottom", color=FAINT)  # fmt: skip
     _name_ends(axes, [(line[-1], game, colours[game]) for game, line in lines.items()])
     return picture
 
@@ -289,7 +289,7 @@ def _peers(figures: Points) -> Picture | None:
             ticks.append((at, name))
             at += 1
     axes.set_yticks([place for place, _ in ticks], [name for _, name in ticks])
-    axes.tick_params(axis="y", length=0, labelcolor=_INK)
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
     axes.set_xscale("log")
     values = [bar[1] for _, bars in groups for bar in bars]
     axes.set_xlim(min(values) / 4, max(values) * 3)
