@@ -52,7 +52,7 @@ PICTURES = {
         "Against the size of the board, filled as densely as the box's: *playouts* are random moves inside the\n"
         "compiled loop, *steps* are batch steps with observation and mask, which grow with the board."
     ),
-    "threads": "Batch steps of 4,096 games by more and more threads, as a multiple of one thread.",
+    "threads": "Batch steps of 2,048 games by more and more threads, as a multiple of one thread.",
     "memory": "Bytes that a batch allocates, observations and masks included.",
 }
 

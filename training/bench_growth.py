@@ -15,9 +15,6 @@ from training.provenance import machine
 
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
 BOARDS = (4, 5, 6, 7, 8, 9, 10, 11, 12)
-THREADS_BATCH = 4096
-"""Games in the batch that more and more threads share."""
-
 SIZED: Mapping[str, Callable[[int], Mapping[str, int]]] = {
     "petteia": lambda size: {"rows": size, "cols": size, "capture_target": size - 1},
     "yote": lambda size: {"rows": size, "cols": size, "pieces": round(size * size * 8 / 30)},
@@ -83,7 +80,7 @@ def _speed_points(games: Sequence[str]) -> Iterator[tuple[str, str, int, Callabl
         for size in affordable(game, BATCHES):
             yield "batch", game, size, functools.partial(batch_steps, game, size)
         for threads in _thread_counts():
-            yield "threads", game, threads, functools.partial(batch_steps, game, THREADS_BATCH, num_threads=threads)
+            yield "threads", game, threads, functools.partial(batch_steps, game, num_threads=threads)
         for board in BOARDS if game in SIZED else ():
             options: Mapping[str, Any] = SIZED[game](board)
             if _is_allowed(game, options):

@@ -128,14 +128,24 @@ def _plot(axes: Axes, line: Points, colour: str, style: Any = "-") -> None:
 def _name_ends(axes: Axes, ends: Sequence[tuple[Mapping[str, Any], str, str]]) -> None:
     """Name lines where they end, pushed apart where they end close together.
 
+    A line that ends before others is named below its end: beside it the others go on.
+
     Args:
         axes: with its final limits and scales.
         ends: (last point, name, colour) of each line.
     """
     picture = axes.get_figure()
     assert picture is not None
+    farthest = max(point["x"] for point, *_ in ends)
+    for point, name, colour in ends:
+        if point["x"] < farthest:
+            axes.annotate(
+                name, (point["x"], point["value"]), xytext=(4, -9), textcoords="offset points", color=colour,
+                ha="right", va="top",
+            )  # fmt: skip
+    last = [end for end in ends if end[0]["x"] == farthest]
     places = sorted(
-        ((axes.transData.transform((p["x"], p["value"]))[1], p, *rest) for p, *rest in ends), key=lambda e: e[0]
+        ((axes.transData.transform((p["x"], p["value"]))[1], p, *rest) for p, *rest in last), key=lambda e: e[0]
     )
     heights = _apart([place[0] for place in places], gap=picture.bbox.height * 0.045)
     for (true, point, name, colour), height in zip(places, heights, strict=True):
@@ -240,9 +250,8 @@ def _threads(points: Points) -> Picture | None:
         _plot(axes, line, colours[game])
     axes.set_xticks(counts)
     axes.set_ylim(0, 1.08 * max(counts[-1], *(point["value"] for line in lines.values() for point in line)))
-    axes.annotate("ideal", (counts[-1], counts[-1]), xytext=(-8, 4), textcoords="offset points",
-                  ha="right", va="bottom", color=FAINT)  # fmt: skip
-    _name_ends(axes, [(line[-1], game, colours[game]) for game, line in lines.items()])
+    ideal = ({"x": counts[-1], "value": counts[-1]}, "ideal", FAINT)
+    _name_ends(axes, [ideal, *((line[-1], game, colours[game]) for game, line in lines.items())])
     return picture
 
 
