@@ -7,7 +7,7 @@ of the table: that of a board alone, without the clocks and repetitions of the g
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,12 @@ from rich.table import Table as RichTable
 
 from tradgames_env.position import Position
 from tradgames_env.rules.ruleset import Ruleset
-from tradgames_env.solving.lookup import Judgement, judge_decisions
 from tradgames_env.solving.table import DISTANCE, Table
 from training.intervals import Interval, mean_interval
 from training.match import SIDES, GameRecord, MatchResult
+
+if TYPE_CHECKING:
+    from tradgames_env.solving.lookup import Judgement
 
 WORST = 5
 """Positions that are shown."""
@@ -196,7 +198,7 @@ class _Decisions:
     ply: NDArray[np.int64]
     states: NDArray[np.int16]
     histories: NDArray[np.uint64]
-    judgement: Judgement
+    judgement: "Judgement"
     played: NDArray[np.int64]
     best: NDArray[np.int64]
 
@@ -270,6 +272,8 @@ def _own_decisions(ruleset: Ruleset, record: GameRecord) -> Iterator[_Found]:
 
 
 def _judge(match: int, found: Sequence[_Found], table: Table) -> _Decisions:
+    from tradgames_env.solving.lookup import judge_decisions  # takes seconds to compile where nobody asked before
+
     pairs, sides, plies, actions, states, histories = zip(*found, strict=True)
     rows = np.stack(states), np.stack(histories)
     judgement = judge_decisions(table, *rows)
@@ -350,7 +354,7 @@ def _mistake(part: _Decisions, place: int, matches: Sequence[MatchResult], table
     )
 
 
-def _worth(judgement: Judgement, move: int, table: Table) -> Worth:
+def _worth(judgement: "Judgement", move: int, table: Table) -> Worth:
     dice = table.header.kind != DISTANCE
     return Worth(float(judgement.values[move]), int(judgement.distances[move]), dice)
 
