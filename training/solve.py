@@ -121,6 +121,7 @@ def _summary(table: Table) -> dict[str, Any]:
         "seconds": header.provenance.get("seconds"),
         "peak_bytes": header.provenance.get("peak_bytes"),
         "start": start_value(table),
+        "start_distance": start_distance(table),
     }
     return result | {"folder": str(table.folder)}
 
@@ -158,21 +159,33 @@ def start_value(table: Table) -> float | None:
     return None if np.isnan(best) else best
 
 
+def start_distance(table: Table) -> int | None:
+    """Moves of both sides in which the side that begins wins, or loses if negative; 0 for a draw.
+
+    None in games with dice and where the table does not cover the start.
+    """
+    if table.header.kind != DISTANCE:
+        return None
+    return table.distance(Position.from_ruleset(table.ruleset).rows[0])
+
+
 def result_text(ruleset: Ruleset, result: dict[str, Any]) -> str:
     """What was solved, for people."""
+    precision = "exact" if result["kind"] == DISTANCE else f"residual {result['residual']:.1e}"
     return (
-        f"{ruleset.label}: {result['positions']:,} positions, residual {result['residual']:.1e}, "
+        f"{ruleset.label}: {result['positions']:,} positions, {precision}, "
         f"solved in {result['seconds']} s\ntable: {result['folder']}"
-        + _start_text(result["kind"], result["start"])
+        + _start_text(result["start"], result["start_distance"])
         + _check_text(result.get("check"))
     )
 
 
-def _start_text(kind: str, start: float | None) -> str:
+def _start_text(start: float | None, distance: int | None) -> str:
+    if distance is not None:
+        won = f"{'won' if distance > 0 else 'lost'} in {abs(distance)} moves"
+        return f"\nstart: {won if distance else 'drawn'} for the side that begins"
     if start is None:
         return ""
-    if kind == DISTANCE:
-        return f"\nstart: {('drawn', 'won', 'lost')[int(np.sign(start))]} for the side that begins"
     return f"\nstart: the side that begins expects {start:+.4f}, which is to win {(1 + start) / 2:.2%} of the games"
 
 
