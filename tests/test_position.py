@@ -293,3 +293,18 @@ def test_copies_share_no_rows_after_pop_and_advance() -> None:
     assert position.move_stack == []
     other.pop()
     assert other.text() == start
+
+
+@pytest.mark.parametrize(
+    "text", ["w:" + "4" * 50_000 + " w:4 o 3", "o" * 50_000, "/".join("-" * 20_000) + " 5 5 0 0 o 3"]
+)
+def test_what_is_wrong_with_a_long_text_is_said_in_a_line(game: str, text: str) -> None:
+    position = Position(game, seed=1)
+    for refused in (
+        lambda: Position.from_text(game, text),
+        lambda: position.push(text),
+        lambda: position.push("5-" + text),
+    ):
+        with pytest.raises(tg.NotationError) as error:
+            refused()
+        assert len(str(error.value)) < 1000

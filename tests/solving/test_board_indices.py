@@ -191,6 +191,7 @@ def test_endings_cover_what_their_name_says(text):
         ("yote", "box", "endings-2", {}, "parts such as"),
         ("yote", "mini", "endings-2v4", {}, "at most 3 pieces"),
         ("yote", "box", None, {"pieces": 9}, "at most 8 pieces"),
+        ("yote", "box", None, {"rows": 8, "cols": 8, "pieces": 7}, "far too many"),
     ],
 )
 def test_what_is_not_covered_is_refused(name, variant, part, options, message):

@@ -430,7 +430,7 @@ def format_position(options: PulucOptions, state: State) -> str:
 
 def _parse_number(text: str, what: str, high: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and int(text) <= high):
-        raise NotationError(f"{what} must be a number from 0 to {high}, not {text!r}")
+        raise NotationError(f"{what} must be a number from 0 to {high}, not {text[:60]!r}")
     return int(text)
 
 
@@ -441,7 +441,7 @@ def _parse_squares(options: PulucOptions, text: str) -> list[str]:
         raise NotationError(f"expected {options.length - 2} squares separated by '/', found {len(squares)}")
     for number, stack in enumerate(squares, 1):
         if stack != "-" and not re.fullmatch("[ox]+", stack):
-            raise NotationError(f"square {number} must be '-' or a stack of the letters o and x, not {stack!r}")
+            raise NotationError(f"square {number} must be '-' or a stack of the letters o and x, not {stack[:60]!r}")
     return [stack.replace("-", "") for stack in squares]
 
 
@@ -497,15 +497,15 @@ def _read_turn(options: PulucOptions, state: State, side: str, shown: str) -> No
         state[CHANCE] = FIRST_PLAYER
         return
     if side not in ("o", "x"):
-        raise NotationError(f"the side to move must be o or x{', at the start also ?' * drawn}, not {side!r}")
+        raise NotationError(f"the side to move must be o or x{', at the start also ?' * drawn}, not {side[:60]!r}")
     state[MOVER] = state[SEAT] = _LETTERS.index(side)
     if shown not in ("-", "1", "2", "3", "4", "5"):
-        raise NotationError(f"the throw must be 1 to 5, or - before it, not {shown!r}")
+        raise NotationError(f"the throw must be 1 to 5, or - before it, not {shown[:60]!r}")
     state[SHOWN] = 0 if shown == "-" else int(shown)
     won = [int(removed) == options.pieces for removed in state[REMOVED : REMOVED + 2]]
     if any(won):
         if state[SHOWN]:
-            raise NotationError(f"the game is over, so the throw must be -, not {shown!r}")
+            raise NotationError(f"the game is over, so the throw must be -, not {shown[:60]!r}")
         state[OUTCOME] = NATURAL_WINS if won[0] else BLACK_WINS
         state[REASON] = REASON_REMOVED
         state[PAYOFF] = 1 if won[0] else -1
@@ -564,11 +564,15 @@ def parse_action(options: PulucOptions, state: State, text: str) -> int:
         return options.length - 1
     match = _MOVE.fullmatch(words)
     if match is None:
-        raise NotationError(f"cannot read {text!r}; a move is like 'enter -> 3', '4 -> 6', '8 -> home (+2)' or 'pass'")
+        raise NotationError(
+            f"cannot read {text[:60]!r}; a move is like 'enter -> 3', '4 -> 6', '8 -> home (+2)' or 'pass'"
+        )
     squares = range(1, options.length - 1)
     for name in ("origin", "target"):
         if match[name].isdigit() and int(match[name]) not in squares:
-            raise NotationError(f"there is no square {match[name]} in {text!r}; squares are 1 to {squares[-1]}")
+            raise NotationError(
+                f"there is no square {match[name][:60]} in {text[:60]!r}; squares are 1 to {squares[-1]}"
+            )
     shown = int(state[SHOWN])
     if shown == 0:
         raise IllegalMoveError(f"{text!r} needs a throw in hand")

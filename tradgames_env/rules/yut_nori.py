@@ -750,21 +750,23 @@ def _read_side(options: YutNoriOptions, state: State, colour: int, text: str) ->
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if match is None:
-            raise NotationError(f"cannot read {item!r} of {name}'s pieces {text!r}; it must be like 7:1, w:3 or h:2")
+            raise NotationError(
+                f"cannot read {item[:60]!r} of {name}'s pieces {text[:60]!r}; it must be like 7:1, w:3 or h:2"
+            )
         number, mark, letter, count = match[1], match[2] or "", match[3], int(match[4])
         place = NUM_STATIONS + "wh".index(letter) if letter else int(number)
         if place <= last:
-            raise NotationError(f"{name}'s pieces {text!r} must name each station once, ascending, then w, then h")
+            raise NotationError(f"{name}'s pieces {text[:60]!r} must name each station once, ascending, then w, then h")
         last = place
         total += count
         if total > options.pieces:
-            raise NotationError(f"{name} has more pieces in {text!r} than {options.pieces}")
+            raise NotationError(f"{name} has more pieces in {text[:60]!r} than {options.pieces}")
         if letter:
             state[(WAITING if letter == "w" else HOME) + colour] = count
         else:
             _put_unit(options, state, colour, place, mark, count)
     if total != options.pieces:
-        raise NotationError(f"{name} has {total} pieces in {text!r}, not {options.pieces}")
+        raise NotationError(f"{name} has {total} pieces in {text[:60]!r}, not {options.pieces}")
 
 
 def _known_stations(options: YutNoriOptions) -> str:
@@ -778,7 +780,7 @@ def _put_unit(options: YutNoriOptions, state: State, colour: int, station: int, 
     allowed = [MARKS[way] for way in _ways_of(options, station)]
     if mark not in allowed:
         known = ", ".join(allowed[1:]) or "none"
-        raise NotationError(f"a unit on {station} cannot have the mark {mark!r}; marks known there: {known}")
+        raise NotationError(f"a unit on {station} cannot have the mark {mark[:60]!r}; marks known there: {known}")
     if _owner(state, station) is not None:
         raise NotationError(f"both sides stand on station {station}")
     state[STATIONS + station] = count | (MARKS.index(mark) << WAY_SHIFT)
@@ -797,11 +799,11 @@ def _read_hand(options: YutNoriOptions, state: State, text: str) -> None:
     for word in words:
         if len(word) != 1 or word not in known:
             listed = ", ".join(known)
-            raise NotationError(f"throw {text!r} must be made of the values {listed}, or '-' for none")
+            raise NotationError(f"throw {text[:60]!r} must be made of the values {listed}, or '-' for none")
     if (len(words) > 1 or text.endswith("?")) and not options.extra_on_yut_mo:
-        raise NotationError(f"throw {text!r}: several values in hand need the option 'extra_on_yut_mo'")
+        raise NotationError(f"throw {text[:60]!r}: several values in hand need the option 'extra_on_yut_mo'")
     if words != sorted(words, key=known.index):
-        raise NotationError(f"throw {text!r} must name the highest value first")
+        raise NotationError(f"throw {text[:60]!r} must name the highest value first")
     for word in words:
         value = BACKDO if word == "b" else int(word) - 1
         state[HELD] |= 1 << value
@@ -833,14 +835,14 @@ def parse_position(options: YutNoriOptions, text: str) -> State:
     """
     fields = text.split()
     if len(fields) != 4:
-        raise NotationError(f"{text!r} must have 4 fields: natural's pieces, black's, side to move, throw")
+        raise NotationError(f"{text[:60]!r} must have 4 fields: natural's pieces, black's, side to move, throw")
     state = np.zeros(_state_size(options), np.int16)
     for colour in range(2):
         _read_side(options, state, colour, fields[colour])
     state[MARGIN] = state[HOME] - state[HOME + 1]
     side, hand = fields[2:]
     if side not in ("o", "x", "?"):
-        raise NotationError(f"side to move {side!r} must be o, x, or ? while it is not known who starts")
+        raise NotationError(f"side to move {side[:60]!r} must be o, x, or ? while it is not known who starts")
     _read_hand(options, state, hand)
     _judge(options, state)
     state[MOVER] = state[SEAT] = side == "x"
@@ -848,7 +850,7 @@ def parse_position(options: YutNoriOptions, text: str) -> State:
     if side == "?":
         at_start = state[WAITING] == state[WAITING + 1] == options.pieces and hand == "-"
         if options.first_player in ("natural", "black") or not at_start:
-            raise NotationError(f"side to move '?' is for the start of a game with a throw-off, not {text!r}")
+            raise NotationError(f"side to move '?' is for the start of a game with a throw-off, not {text[:60]!r}")
         state[CHANCE] = FIRST_PLAYER
     return state
 
@@ -916,12 +918,14 @@ def _codes_of(options: YutNoriOptions, origin: str, way: str | None, text: str) 
     else:
         codes = [code for code in range(1, _num_codes(options)) if ORIGINS[code] == int(origin)]
     if not codes:
-        raise NotationError(f"{text!r}: no unit can stand on station {origin}; {_known_stations(options)}")
+        raise NotationError(f"{text[:60]!r}: no unit can stand on station {origin}; {_known_stations(options)}")
     if way is None:
         return codes
     words = {FORK_WORDS[code]: code for code in codes if code in FORK_WORDS}
     if way not in words:
-        raise NotationError(f"{text!r}: {origin} has no way {way!r}; ways known there: {', '.join(words) or 'none'}")
+        raise NotationError(
+            f"{text[:60]!r}: {origin} has no way {way[:60]!r}; ways known there: {', '.join(words) or 'none'}"
+        )
     return [words[way]]
 
 
@@ -952,7 +956,7 @@ def _find_move(options: YutNoriOptions, state: State, move: re.Match[str], text:
         raise IllegalMoveError(f"{text!r}: with {hand} in hand, {start} goes to {known}, not to {end}")
     if len(fits) > 1:
         example = f"{VALUE_NAMES[fits[0][0]]}: {move.string}"
-        raise NotationError(f"{text!r} fits several values in hand; name one, as in {example!r}")
+        raise NotationError(f"{text[:60]!r} fits several values in hand; name one, as in {example!r}")
     return fits[0]
 
 
@@ -970,10 +974,12 @@ def parse_action(options: YutNoriOptions, state: State, text: str) -> int:
         return _pass_action(options)
     match = _MOVE.fullmatch(spoken)
     if match is None:
-        raise NotationError(f"cannot read the move {text!r}; it must be like 'enter -> 3', '5 short -> 21' or 'pass'")
+        raise NotationError(
+            f"cannot read the move {text[:60]!r}; it must be like 'enter -> 3', '5 short -> 21' or 'pass'"
+        )
     end, suffix = match[4], match[5]
     if end != "home" and int(end) >= NUM_STATIONS:
-        raise NotationError(f"{text!r}: there is no station {end}; {_known_stations(options)}")
+        raise NotationError(f"{text[:60]!r}: there is no station {end}; {_known_stations(options)}")
     value, code = _find_move(options, state, match, text)
     captured = _captured(state, AT_HOME if end == "home" else int(end))
     if suffix is not None and int(suffix) != captured:

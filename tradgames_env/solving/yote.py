@@ -97,6 +97,10 @@ def _size(options: YoteOptions, block: _Block) -> int:
     return boards * (1 if bonus else 4 * own + 1) * (4 * enemy + 1)
 
 
+_MOST_NUMBERS = 2**63 - 1
+"""What an int64 can number."""
+
+
 @functools.lru_cache(maxsize=8)
 def _index(options: YoteOptions, weak: int, strong: int, most_reserve: int) -> PositionIndex:
     bases = np.full((2, *[_WIDTH] * 4), -1, np.int64)
@@ -109,6 +113,8 @@ def _index(options: YoteOptions, weak: int, strong: int, most_reserve: int) -> P
             bases[block] = end
             rows.append((end, *block))
             end += _size(options, block)
+            if end > _MOST_NUMBERS:
+                raise TableError(f"yote has far too many positions on {options.rows} x {options.cols} squares")
         detail = "a bonus owed" if reserve < 0 else f"{reserve} in reserve"
         layers.append(Layer(f"{pieces} pieces, {detail}", begin, end))
     return PositionIndex(
