@@ -45,6 +45,7 @@ Count = Annotated[int | None, tyro.conf.arg(metavar="INT")]
 
 _STANDARD_OUTPUT = pathlib.Path("-")
 _PERSON = "human"
+_PERFECT = "perfect"
 _HINTS_BESIDE_A_PERSON = "mcts:400"
 
 
@@ -320,6 +321,10 @@ class Play:
         opponent = None if name == _PERSON else load_agent(name)
         bound = {} if opponent is None else {name: opponent}
         ruleset = _agreed_ruleset(bound, game, self.variant, self.option)
+        if _PERFECT in (name, self.hint):
+            from tradgames_env.agents.perfect import table_of
+
+            table_of(ruleset)  # or the lack of a table would be told after the first move
         position = Position.from_ruleset(ruleset, self.text, chance="explicit")
         hint_agent = load_agent(self.hint) if self.hint else opponent or load_agent(_HINTS_BESIDE_A_PERSON)
         sequence = np.random.SeedSequence(self.seed)
@@ -390,6 +395,9 @@ class Solve:
             raise UserError(str(error)) from error
         except (OSError, MemoryError) as error:
             complain(str(error) or "there is not enough memory")
+            return FAILED
+        except KeyboardInterrupt:
+            complain("interrupted; what is solved so far is kept, and the same command goes on from there")
             return FAILED
         say(json.dumps(result, indent=2) if self.json else solve.result_text(ruleset, result))
         return FINE

@@ -1,6 +1,7 @@
 """``tradgames solve``: the run with its progress, and what it says afterwards."""
 
 import dataclasses
+import datetime
 from typing import Any
 
 import numpy as np
@@ -86,21 +87,21 @@ def solved(request: Request, command: str, *, console: Console) -> dict[str, Any
         TableError: as ``planned``.
         OSError: the disk is full or cannot be written to.
     """
-    table = None if request.again else find_table(request.ruleset, request.part)
-    if table is None:
-        table = _solve(request, command, console)
-    return _summary(table) | ({"check": trial_of(table)} if request.check else {})
+    kept = None if request.again else find_table(request.ruleset, request.part)
+    table = kept or _solve(request, command, console)
+    check = {"check": trial_of(table)} if request.check else {}
+    return _summary(table) | {"kept": kept is not None} | check
 
 
 def _solve(request: Request, command: str, console: Console) -> Table:
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.fields[note]}"), console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(request.ruleset.label, total=None, note="")
+    columns = (BarColumn(bar_width=16), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    console.print(f"solving {request.ruleset.label}; Ctrl-C keeps what is solved so far", highlight=False)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
 
         def report(progress: solver.Progress) -> None:
-            left = "" if progress.left is None else f", about {progress.left:,.0f} s left"
-            note = f"{progress.layer}: {progress.what}{left}"
-            bar.update(task, total=progress.count, completed=progress.done, note=note)
+            left = "" if progress.left is None else f"{datetime.timedelta(seconds=round(progress.left))} left, "
+            bar.update(task, total=progress.count, completed=progress.done, description=f"{left}{progress.what}")
 
         return solver.solve(
             request.ruleset, request.part, tolerance=request.tolerance, memory=request.memory_bytes,
@@ -172,9 +173,11 @@ def start_distance(table: Table) -> int | None:
 def result_text(ruleset: Ruleset, result: dict[str, Any]) -> str:
     """What was solved, for people."""
     precision = "exact" if result["kind"] == DISTANCE else f"residual {result['residual']:.1e}"
+    name = " ".join(filter(None, (ruleset.label, result["part"])))
+    when = "an earlier run took" if result["kept"] else "solved in"
     return (
-        f"{ruleset.label}: {result['positions']:,} positions, {precision}, "
-        f"solved in {result['seconds']} s\ntable: {result['folder']}"
+        f"{name}: {result['positions']:,} numbered positions, {precision}, "
+        f"{when} {result['seconds']} s\ntable: {result['folder']}"
         + _start_text(result["start"], result["start_distance"])
         + _check_text(result.get("check"))
     )

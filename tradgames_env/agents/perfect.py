@@ -13,14 +13,15 @@ from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.solving import solver
 from tradgames_env.solving.indexing import TableError, load_index
 from tradgames_env.solving.lookup import judge_decisions, judge_moves
-from tradgames_env.solving.table import Table, find_table
+from tradgames_env.solving.table import Table, find_endings, find_table
 
 
 class PerfectAgent(ActionAgent):
     """Plays the move after which it can expect most, by the table of the game and variant that is played.
 
     The table is looked for where ``tradgames solve`` keeps it when a position of its ruleset is first seen; a small one
-    that was not made is computed on the spot, in seconds. Among equally good moves it draws.
+    that was not made is computed on the spot, in seconds. Where no table holds the whole game, it plays the endings of
+    which there is one. Among equally good moves it draws.
 
     Args:
         table: play by this one, and only its ruleset.
@@ -53,10 +54,11 @@ class PerfectAgent(ActionAgent):
         for position in positions:
             deciding_actions(position)
         rows = [np.stack(part) for part in zip(*(position.rows for position in positions), strict=True)]
-        judgement = judge_decisions(self._table(positions[0].ruleset), *rows)
+        table = self._table(positions[0].ruleset)
+        judgement = judge_decisions(table, *rows)
         moves = []
         for position, begin, end in zip(positions, judgement.heads[:-1], judgement.heads[1:], strict=True):
-            _refuse_unknown(position, judgement.worth[begin:end])
+            _refuse_unknown(table, position, judgement.worth[begin:end])
             best = _best(judgement.actions[begin:end], judgement.worth[begin:end])
             moves.append(position.notation(int(self._rng.choice(best))))
         return moves
@@ -73,8 +75,9 @@ class PerfectAgent(ActionAgent):
 
     def _judge(self, position: Position) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         deciding_actions(position)
-        actions, worth = judge_moves(self._table(position.ruleset), *position.rows)
-        _refuse_unknown(position, worth)
+        table = self._table(position.ruleset)
+        actions, worth = judge_moves(table, *position.rows)
+        _refuse_unknown(table, position, worth)
         return actions, worth
 
     def _table(self, ruleset: Ruleset) -> Table:
@@ -88,19 +91,26 @@ def _best(actions: NDArray[np.int32], worth: NDArray[np.float64]) -> NDArray[np.
     return best
 
 
-def _refuse_unknown(position: Position, worth: NDArray[np.float64]) -> None:
+def _refuse_unknown(table: Table, position: Position, worth: NDArray[np.float64]) -> None:
     if np.isnan(worth).any():
-        raise TableError(f"the table of {position.ruleset.label} does not cover {position.text()!r} and its moves")
+        name = " ".join(filter(None, (position.ruleset.label, table.header.part)))
+        raise TableError(f"the table of {name} does not cover {position.text()!r} and its moves")
 
 
 def table_of(ruleset: Ruleset) -> Table:
-    """The kept table of a ruleset; that of a small one that was not made is computed on the spot.
+    """The kept table of a ruleset, or of its endings; that of a small one that was not made is computed on the spot.
 
     Raises:
         TableError: there is none and the ruleset is not small, it cannot be solved, or the table that is there is
             damaged.
     """
-    return find_table(ruleset) or _made_now(ruleset)
+    try:
+        return find_table(ruleset) or _made_now(ruleset)
+    except TableError:
+        endings = find_endings(ruleset)
+        if endings is None:
+            raise
+        return endings
 
 
 @functools.lru_cache(maxsize=4)  # small ones only

@@ -42,6 +42,7 @@ FIXED_POINT = 32767
 """Steps of 1 in a uint16 table, and what stands there for 0."""
 HOLE = 65535
 
+_ENDINGS = "endings-"
 _MAX_HEADER_BYTES = 1_000_000
 _CHUNK = 1 << 24
 _AGAIN = "make the table again with tradgames solve"
@@ -301,6 +302,26 @@ def find_table(ruleset: Ruleset, part: str | None = None) -> Table | None:
     """
     folder = table_folder(ruleset, load_index(ruleset, part), part)
     return Table.open(folder, ruleset) if (folder / HEADER_FILE).exists() else None
+
+
+def find_endings(ruleset: Ruleset) -> Table | None:
+    """The largest kept table of a part of a ruleset; None where none was made.
+
+    Raises:
+        TableError: the table that is there cannot be used.
+    """
+    found = None
+    for folder in sorted((tables_folder() / ruleset.game).glob(f"*-{_ENDINGS}*")):
+        part = _ENDINGS + folder.name.rpartition(_ENDINGS)[2]
+        try:
+            index = load_index(ruleset, part)
+        except TableError:  # of other options
+            continue
+        if table_folder(ruleset, index, part) != folder or not (folder / HEADER_FILE).exists():
+            continue
+        if found is None or index.count > found.index.count:
+            found = Table.open(folder, ruleset)
+    return found
 
 
 def _refuse(source: str, problem: str, advice: str = _AGAIN) -> NoReturn:
