@@ -86,10 +86,36 @@ def test_damaged_values_are_refused(folder: pathlib.Path) -> None:
     Table.open(folder, MINI)
     with pytest.raises(TableError, match="checksum"):
         Table.open(folder, MINI, verify=True)
-    for broken in (data[:-4], data[:10], b"", data + bytes(2_000_000)):
+    for broken in (data[:-4], data[:10], b"", data + bytes(4), data + bytes(2_000_000)):
         path.write_bytes(broken)
         with pytest.raises(TableError, match=r"values\.npy"):
             Table.open(folder, MINI)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"PK\3\4",  # a zip archive to numpy
+        b"\x93NUMPY\1\0\x76\0" + b"{" * 118,
+        b"\x93NUMPY\1\0\x76\0" + b"(" * 118,
+        b"\x93NUMPY\1\0\x76\0" + b"{'descr': [('f', '<f4', -1)], 'fortran_order': False, 'shape': (984,)}".ljust(118),
+        b"\x93NUMPY\1\0\x76\0"
+        + b"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999999,)}".ljust(118),
+        b"\x93NUMPY\1\0\x76\0" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (-984,)}".ljust(118),
+        b"\x93NUMPY\1\0\x76\0" + b"{'descr': '<f4', 'fortran_order': False, 'shape': 984}".ljust(118),
+        b"\x93NUMPY\1\0\x76\0" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (984,), 5: 6}".ljust(118),
+        b"\x93NUMPY\1\0\x76\0" + b"{'descr': {1}, 'fortran_order': False, 'shape': (984,)}".ljust(118),
+        b"\x93NUMPY\1\0\x76\0" + b'"""'.ljust(118),
+        b"\x93NUMPY\3\0\xff\xff\xff\xff",
+        b"\x93NUMPY\2\0\xff\xff\xff\x7f",
+        b"\x93NUMPY\7\0",
+    ],
+)
+def test_damaged_headers_of_values_are_refused(folder: pathlib.Path, start: bytes) -> None:
+    path = folder / "values.npy"
+    path.write_bytes(start + path.read_bytes()[len(start) :])
+    with pytest.raises(TableError, match=r"values\.npy: .*; make the table again with tradgames solve --again$"):
+        Table.open(folder, MINI)
 
 
 def test_values_are_data_only(folder: pathlib.Path) -> None:

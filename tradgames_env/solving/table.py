@@ -45,7 +45,7 @@ HOLE = 65535
 _ENDINGS = "endings-"
 _MAX_HEADER_BYTES = 1_000_000
 _CHUNK = 1 << 24
-_AGAIN = "make the table again with tradgames solve"
+_AGAIN = "make the table again with tradgames solve --again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Table:
             _refuse(str(source), f"it was made for {header.game}, not for {ruleset.game}", "give the right folder")
         index = load_index(ruleset, header.part)
         _check_made_for(header, ruleset, index, str(source))
-        values = _map_values(folder / VALUES_FILE, header)
+        values = map_array(folder / VALUES_FILE, np.dtype(header.dtype), header.count)
         if verify and _checksum(values) != header.sha256:
             _refuse(str(folder / VALUES_FILE), f"its checksum is not the one in {HEADER_FILE}")
         return cls(ruleset, index, header, values, folder)
@@ -331,7 +331,10 @@ def _refuse(source: str, problem: str, advice: str = _AGAIN) -> NoReturn:
 def _read_header(path: pathlib.Path) -> bytes:
     """The bytes of ``table.json``, if it is a plain file of a sensible size."""
     _check_plain(path, _MAX_HEADER_BYTES)
-    return path.read_bytes()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        _refuse(str(path), f"it cannot be read ({error.strerror})")
 
 
 def _check_plain(path: pathlib.Path, limit: int) -> None:
@@ -358,17 +361,35 @@ def _check_made_for(header: TableHeader, ruleset: Ruleset, index: PositionIndex,
             _refuse(source, f"it was made for other {what}: {theirs!r:.200}, not {ours!r:.200}")
 
 
-def _map_values(path: pathlib.Path, header: TableHeader) -> NDArray[Any]:
-    size = header.count * np.dtype(header.dtype).itemsize
+def map_array(path: pathlib.Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """The (count,) numbers of a ``.npy`` file, mapped into memory; what it says of itself is compared before that.
+
+    Raises:
+        TableError: it is not a plain file of exactly these; one line that names the file.
+    """
+    size = count * dtype.itemsize
     _check_plain(path, size + _MAX_HEADER_BYTES)
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        _refuse(str(path), f"it is not a readable .npy file ({error})")
-    if values.shape != (header.count,) or str(values.dtype) != header.dtype:
-        _refuse(str(path), f"it holds {values.dtype} {values.shape}, not {header.dtype} ({header.count},)")
-    mapped: NDArray[Any] = values
+        with open(path, "rb") as file:
+            shape, found = _read_layout(file)
+            offset, length = file.tell(), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        _refuse(str(path), f"it cannot be read ({error.strerror})")
+    except Exception:  # numpy parses the header as Python, and damaged ones fail in every way that Python can
+        _refuse(str(path), "it is not a readable .npy file")
+    if shape != (count,) or found != dtype:
+        _refuse(str(path), f"it holds {found!s:.100} {shape!s:.100}, not {dtype} ({count},)")
+    if length != offset + size:
+        _refuse(str(path), f"it has {length - offset:,} bytes of numbers, not {size:,}")
+    mapped: NDArray[Any] = np.memmap(path, dtype, "r", offset, (count,))
     return mapped
+
+
+def _read_layout(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type in the header of a ``.npy`` file, which is left behind the header."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
+    return shape, dtype
 
 
 def _checksum(values: NDArray[Any]) -> str:
