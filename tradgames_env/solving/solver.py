@@ -2,7 +2,8 @@
 
 While a table is made, its folder holds ``partial/``: ``run.json`` says what is being solved, ``layer-N.npy`` holds the
 values of a finished layer, ``layer-N-unfinished.npy`` those of the one in work, written every minute and when the run
-is stopped.
+is stopped. ``run.json`` also holds checksums of these files; what is not as it says is solved anew. While a run works,
+it holds a lock on ``partial/lock``.
 """
 
 import contextlib
@@ -14,8 +15,9 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +31,12 @@ from tradgames_env.solving.table import (
     EXPECTATION,
     FIXED_POINT,
     HOLE,
+    PARTIAL_FOLDER,
     Table,
+    check_ours,
     describe,
+    map_array,
+    read_small,
     table_folder,
     write_array,
     write_table,
@@ -43,6 +49,8 @@ COARSE = 500_000_000
 """Positions from which on a table of expectations is kept in 16 bits each."""
 TOLERANCE = 1e-6
 SAVE_SECONDS = 60.0
+
+_RUN_FILE, _LOCK_FILE = "run.json", "lock"
 
 _GIB = 2**30
 _PROGRAM_BYTES = 200_000_000
@@ -173,20 +181,52 @@ def solve(
         provenance: of the run, for the table's header; seconds and peak memory are added.
 
     Raises:
-        TableError: the ruleset cannot be solved, or not in so much memory.
+        TableError: the ruleset cannot be solved, or not in so much memory; the folder holds what is no part of a table;
+            or another process is solving there.
         OSError: the disk is full or cannot be written to.
     """
     index = load_index(ruleset, part)
     planned = plan(ruleset, part, memory=memory, num_threads=num_threads)
-    folder = table_folder(ruleset, index, part) if folder is None else pathlib.Path(folder)
-    run = _Run(ruleset, index, part, folder, tolerance, report)
-    residual = run.solve(keep=planned.keep, num_threads=num_threads)
-    values = _packed(index, run.values)
-    if values.dtype == np.uint16:
-        residual += 0.5 / FIXED_POINT
-    notes = {**(provenance or {}), "seconds": round(run.seconds(), 3), "peak_bytes": peak_memory()}
-    write_table(folder, describe(ruleset, index, part, _kind(index), values, residual, notes), values)
+    # Without links and dots, so that its parent is where it will be replaced.
+    folder = pathlib.Path(os.path.abspath(table_folder(ruleset, index, part) if folder is None else folder))
+    check_ours(folder)
+    with _locked(folder / PARTIAL_FOLDER, ruleset):
+        run = _Run(ruleset, index, part, folder, tolerance, report)
+        residual = run.solve(keep=planned.keep, num_threads=num_threads)
+        values = _packed(index, run.values)
+        if values.dtype == np.uint16:
+            residual += 0.5 / FIXED_POINT
+        notes = {**(provenance or {}), "seconds": round(run.seconds(), 3), "peak_bytes": peak_memory()}
+        write_table(folder, describe(ruleset, index, part, _kind(index), values, residual, notes), values)
     return Table.open(folder, ruleset)
+
+
+@contextlib.contextmanager
+def _locked(partial: pathlib.Path, ruleset: Ruleset) -> Iterator[None]:
+    """Keep other processes from working in ``partial``, which is made; the system lets go when a process dies.
+
+    Raises:
+        TableError: another process is at work there.
+    """
+    if partial.is_symlink() or partial.is_file():
+        partial.unlink()
+    partial.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    path = partial / _LOCK_FILE
+    with open(path, "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who held it a moment ago may just have put the finished table in place of the folder.
+            ours = os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+        except (BlockingIOError, FileNotFoundError):
+            ours = False
+        if not ours:
+            raise TableError(f"another process is solving {ruleset.label} in {partial.parent}; wait for it to end")
+        yield
 
 
 def solve_in_memory(ruleset: Ruleset, part: str | None = None) -> Table:
@@ -219,12 +259,12 @@ class _Run:
         self.ruleset = ruleset
         self.index = index
         self.values: NDArray[Any] = np.zeros(index.count, _work_type(index))
-        self._partial = folder / "partial"
+        self._partial = folder / PARTIAL_FOLDER
         self._tolerance = tolerance
         self._report = report
         self._began = time.monotonic()
         self._saved = self._began
-        self._residuals: list[float] = []
+        self._record = _Record([], [], 0.0)
         self._identity = {
             "options": telling_options(ruleset, index),
             "part": part,
@@ -237,17 +277,16 @@ class _Run:
 
     def seconds(self) -> float:
         """Seconds the run has taken, earlier runs included."""
-        return self._earlier + time.monotonic() - self._began
+        return self._record.seconds + time.monotonic() - self._began
 
     def solve(self, *, keep: Keep, num_threads: int | None) -> float:
         """Solve the layers that are not done; return the residual of the whole."""
         method = self._method(keep, num_threads)
-        for number in range(len(self._residuals), len(self.index.layers)):
+        for number in range(len(self._record.layers), len(self.index.layers)):
             with self._saving_if_stopped(number):
-                self._residuals.append(method.solve_layer(number))
-            self._save(number, self._path(number))
-            self._path(number, unfinished=True).unlink(missing_ok=True)
-        return max(self._residuals)
+                residual = method.solve_layer(number)
+            self._save_finished(number, residual)
+        return max(residual for residual, _ in self._record.layers)
 
     def _method(self, keep: Keep, num_threads: int | None) -> _Method:
         if _kind(self.index) == DISTANCE:
@@ -260,43 +299,60 @@ class _Run:
         )  # fmt: skip
 
     def _resume(self) -> None:
-        """Take over what an earlier run of the same left; make a new start if it was another one."""
-        self._earlier = 0.0
-        record: Any = {}
-        with contextlib.suppress(OSError, ValueError):
-            record = json.loads((self._partial / "run.json").read_bytes())
-        if not isinstance(record, dict) or record.get("identity") != self._identity:
-            shutil.rmtree(self._partial, ignore_errors=True)
-            self._partial.mkdir(parents=True)
-            return
-        self._earlier = float(record["seconds"])
-        for number, residual in enumerate(record["residuals"]):
-            if not self._load(number, self._path(number)):
-                break
-            self._residuals.append(float(residual))
-        number = len(self._residuals)
-        if number < len(self.index.layers):
-            self._load(number, self._path(number, unfinished=True))
+        """Take over what an earlier run of the same left, as far as it is whole; remove all else that is there."""
+        known = {_LOCK_FILE}
+        earlier = _Record.read(self._partial / _RUN_FILE, self._identity, len(self.index.layers))
+        if earlier is not None:
+            known.add(_RUN_FILE)
+            self._record.seconds = earlier.seconds
+            for number, (residual, checksum) in enumerate(earlier.layers):
+                if not self._load(number, self._path(number), [checksum]):
+                    break
+                self._record.layers.append((residual, checksum))
+                known.add(self._path(number).name)
+            number = len(self._record.layers)
+            unfinished = self._path(number, unfinished=True)
+            if number < len(self.index.layers) and self._load(number, unfinished, earlier.unfinished):
+                self._record.unfinished = earlier.unfinished
+                known.add(unfinished.name)
+        for path in self._partial.iterdir():
+            if path.name not in known:
+                _remove(path)
 
-    def _load(self, number: int, path: pathlib.Path) -> bool:
-        """Read the values of a layer; False where they are not there, whole and sensible."""
+    def _load(self, number: int, path: pathlib.Path, checksums: Sequence[int]) -> bool:
+        """Read the values of a layer; False where they are not there, whole and with one of the checksums."""
         layer = self.index.layers[number]
         try:
-            values = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            values = map_array(path, self.values.dtype, layer.end - layer.begin)
+        except TableError:
             return False
-        if values.shape != (layer.end - layer.begin,) or values.dtype != self.values.dtype:
-            return False
-        if values.dtype == np.float32 and not (np.abs(values) <= 1.0 + self._tolerance).all():
+        if zlib.crc32(values.data) not in checksums:
             return False
         self.values[layer.begin : layer.end] = values
         return True
 
-    def _save(self, number: int, path: pathlib.Path) -> None:
+    def _layer_values(self, number: int) -> NDArray[Any]:
         layer = self.index.layers[number]
-        write_array(path, self.values[layer.begin : layer.end])
-        record = {"identity": self._identity, "residuals": self._residuals, "seconds": self.seconds()}
-        write_text(self._partial / "run.json", json.dumps(record, indent=2) + "\n")
+        return self.values[layer.begin : layer.end]
+
+    def _save_finished(self, number: int, residual: float) -> None:
+        values = self._layer_values(number)
+        write_array(self._path(number), values)
+        self._record.layers.append((residual, zlib.crc32(values.data)))
+        self._record.unfinished = []
+        self._save_record()
+        self._path(number, unfinished=True).unlink(missing_ok=True)
+
+    def _save_unfinished(self, number: int) -> None:
+        values = self._layer_values(number)
+        # Said before it is done: whichever of the two files a crash leaves, its checksum is known.
+        self._record.unfinished = [*self._record.unfinished[-1:], zlib.crc32(values.data)]
+        self._save_record()
+        write_array(self._path(number, unfinished=True), values)
+
+    def _save_record(self) -> None:
+        record = dataclasses.replace(self._record, seconds=self.seconds())
+        record.write(self._partial / _RUN_FILE, self._identity)
         self._saved = time.monotonic()
 
     @contextlib.contextmanager
@@ -304,7 +360,7 @@ class _Run:
         try:
             yield
         except BaseException:
-            self._save(number, self._path(number, unfinished=True))
+            self._save_unfinished(number)
             raise
 
     def _path(self, number: int, *, unfinished: bool = False) -> pathlib.Path:
@@ -328,7 +384,7 @@ class _Run:
 
     def _save_now_and_then(self, number: int) -> None:
         if time.monotonic() - self._saved > SAVE_SECONDS:
-            self._save(number, self._path(number, unfinished=True))
+            self._save_unfinished(number)
 
     def _tell(self, number: int, share: float, residual: float, what: str) -> None:
         """Report, with what is known of the time: ``share`` of layer ``number`` is done."""
@@ -339,6 +395,65 @@ class _Run:
         seconds = self.seconds()
         left = seconds * (self.index.count - done) / done if done else None
         self._report(Progress(layer.name, done, self.index.count, residual, seconds, left, what))
+
+
+@dataclasses.dataclass
+class _Record:
+    """What ``run.json`` says beside what is being solved.
+
+    Attributes:
+        layers: residual and CRC-32 of the values of each finished layer.
+        unfinished: CRC-32 that the values of the layer in work may have on disk: the last and those being written.
+        seconds: that the run has taken.
+    """
+
+    layers: list[tuple[float, int]]
+    unfinished: list[int]
+    seconds: float
+
+    @classmethod
+    def read(cls, path: pathlib.Path, identity: Mapping[str, Any], most_layers: int) -> Self | None:
+        """What an earlier run of the same left; None if there is none, or it is damaged."""
+        try:
+            data = json.loads(read_small(path))
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(data, dict) or data.keys() != {"identity", *_RECORD_FIELDS}:
+            return None
+        layers, unfinished, seconds = (data[name] for name in _RECORD_FIELDS)
+        whole = (
+            data["identity"] == identity
+            and isinstance(layers, list)
+            and len(layers) <= most_layers
+            and all(isinstance(layer, list) and len(layer) == 2 for layer in layers)
+            and all(_is_number(residual, 2.0) and _is_checksum(checksum) for residual, checksum in layers)
+            and isinstance(unfinished, list)
+            and all(map(_is_checksum, unfinished))
+            and _is_number(seconds, _LONGEST_SECONDS)
+        )
+        return cls([(residual, checksum) for residual, checksum in layers], unfinished, seconds) if whole else None
+
+    def write(self, path: pathlib.Path, identity: Mapping[str, Any]) -> None:
+        write_text(path, json.dumps({"identity": identity, **dataclasses.asdict(self)}, indent=2) + "\n")
+
+
+_RECORD_FIELDS = tuple(field.name for field in dataclasses.fields(_Record))
+_LONGEST_SECONDS = 1e10
+
+
+def _is_number(value: object, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _is_checksum(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _remove(path: pathlib.Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 class _Pace:
@@ -361,7 +476,8 @@ class _Pace:
         if stage.steps == 0:
             return self._LISTING * stage.listed
         fallen = math.log(max(1.0, 1.0 / max(stage.residual, tolerance)))
-        return self._LISTING + (1.0 - self._LISTING) * fallen / math.log(1.0 / tolerance)
+        whole = math.log(1.0 / tolerance)
+        return self._LISTING + (1.0 - self._LISTING) * (fallen / whole if whole > 0.0 else 1.0)
 
 
 def _work_type(index: PositionIndex) -> np.dtype[Any]:

@@ -36,6 +36,8 @@ FORMAT_VERSION = 1
 FOLDER_VARIABLE = "TRADGAMES_TABLES"
 HEADER_FILE = "table.json"
 VALUES_FILE = "values.npy"
+PARTIAL_FOLDER = "partial"
+"""What the folder of a table holds while it is being made."""
 EXPECTATION, DISTANCE = "expectation", "distance"
 DTYPES = {EXPECTATION: ("float32", "uint16"), DISTANCE: ("int16",)}
 FIXED_POINT = 32767
@@ -164,7 +166,7 @@ class Table:
         """
         folder = pathlib.Path(folder)
         source = folder / HEADER_FILE
-        header = TableHeader.from_json(_read_header(source), str(source))
+        header = TableHeader.from_json(read_small(source), str(source))
         if header.game != ruleset.game:
             _refuse(str(source), f"it was made for {header.game}, not for {ruleset.game}", "give the right folder")
         index = load_index(ruleset, header.part)
@@ -227,9 +229,11 @@ def write_table(folder: str | os.PathLike[str], header: TableHeader, values: NDA
     """Write a table; the folder appears whole or not at all, and replaces one that is there.
 
     Raises:
+        TableError: the folder holds what is no part of a table.
         OSError: the disk is full or cannot be written to.
     """
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(os.path.abspath(folder))
+    check_ours(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     workshop = pathlib.Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -243,6 +247,24 @@ def write_table(folder: str | os.PathLike[str], header: TableHeader, values: NDA
         _sync_folder(folder.parent)
     finally:
         shutil.rmtree(workshop, ignore_errors=True)
+
+
+def check_ours(folder: pathlib.Path) -> None:
+    """Refuse to put a table in place of a folder that holds anything else, or in which this process is.
+
+    Raises:
+        TableError: it is such a folder, or no folder.
+    """
+    advice = "give a new folder, or that of a table"
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        _refuse(str(folder), "it is not a folder", advice)
+    if folder.samefile(os.curdir):
+        _refuse(str(folder), "it is the working folder", advice)
+    others = {path.name for path in folder.iterdir()} - {HEADER_FILE, VALUES_FILE, PARTIAL_FOLDER}
+    if others:
+        _refuse(str(folder), f"it holds {min(others)!r}, which is no part of a table", advice)
 
 
 def write_array(path: pathlib.Path, values: NDArray[Any]) -> None:
@@ -328,8 +350,12 @@ def _refuse(source: str, problem: str, advice: str = _AGAIN) -> NoReturn:
     raise TableError(f"{source}: {problem}; {advice}") from None
 
 
-def _read_header(path: pathlib.Path) -> bytes:
-    """The bytes of ``table.json``, if it is a plain file of a sensible size."""
+def read_small(path: pathlib.Path) -> bytes:
+    """The bytes of a JSON file, if it is a plain file of a sensible size.
+
+    Raises:
+        TableError: it is not.
+    """
     _check_plain(path, _MAX_HEADER_BYTES)
     try:
         return path.read_bytes()
