@@ -1,16 +1,22 @@
 """Tables on disk: what is written is read, and everything that is wrong is told in one line."""
 
+import errno
 import json
+import os
 import pathlib
+import shutil
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tradgames_env.position import Position
 from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.solving import solver, table
 from tradgames_env.solving.indexing import TableError, load_index, table_label
-from tradgames_env.solving.table import Table, find_table, write_table
+from tradgames_env.solving.lookup import judge_moves
+from tradgames_env.solving.table import Table, describe, find_endings, find_table, write_table
+from tradgames_env.solving.trial import start_of
 
 MINI = load_ruleset("puluc", "mini")
 
@@ -49,7 +55,7 @@ def test_writing_replaces_what_is_there(folder: pathlib.Path) -> None:
     ("changes", "message"),
     [
         ({"format_version": 2}, "format version 2, this package reads 1"),
-        ({"game": "yut_nori"}, "made for yut_nori, not for puluc"),
+        ({"game": "yut_nori"}, "made for 'yut_nori', not for 'puluc'"),
         ({"rules_version": 99}, "other rules of puluc, version: 99, not 1"),
         ({"index_version": 99}, "other numbering, version: 99, not 1"),
         ({"index": "other"}, "other numbering: 'other', not 'puluc'"),
@@ -61,6 +67,13 @@ def test_writing_replaces_what_is_there(folder: pathlib.Path) -> None:
         ({"dtype": "object"}, "kind 'expectation' with numbers of type 'object' is unknown"),
         ({"dtype": "uint16"}, r"it holds float32 \(984,\), not uint16 \(984,\)"),
         ({"more": 1}, "its fields are not"),
+        ({"kind": "distance", "dtype": "int16"}, "other kind of values: 'distance', not 'expectation'"),
+        ({"part": "ending"}, "puluc is solved whole; it has no part 'ending'"),
+        ({"residual": float("nan")}, "its residual is nan"),
+        ({"residual": float("inf")}, "its residual is inf"),
+        ({"residual": -1e-9}, "its residual is -1e-09"),
+        ({"residual": 10**400}, "its residual is 1000"),
+        ({"game": "\x1b[31m\nred"}, r"made for '\\x1b\[31m\\nred'"),
     ],
 )
 def test_headers_that_do_not_fit_are_refused(folder: pathlib.Path, changes: dict[str, Any], message: str) -> None:
@@ -162,3 +175,58 @@ def test_tables_are_found_in_the_named_folder(folder: pathlib.Path, monkeypatch:
     assert found.folder == folder.parent / "tables" / "puluc" / "mini"
     monkeypatch.delenv(table.FOLDER_VARIABLE)
     assert table.tables_folder().parts[-2:] == ("tradgames_env", "tables")
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 7.0, -1.5])
+def test_values_that_cannot_be_are_refused(folder: pathlib.Path, value: float) -> None:
+    values = np.array(Table.open(folder, MINI).values)
+    values[:] = value
+    write_table(folder, describe(MINI, load_index(MINI), None, values, 0.0, {}), values)
+    read, position = Table.open(folder, MINI), Position.from_ruleset(MINI)
+    with pytest.raises(TableError, match=r"values\.npy: it holds the value .*, which is not from -1 to 1; make"):
+        judge_moves(read, *position.rows)
+    with pytest.raises(TableError, match="which is not from -1 to 1"):
+        read.value(start_of(read))
+    with pytest.raises(TableError, match="which is not from -1 to 1"):
+        Table.open(folder, MINI, verify=True)
+
+
+def test_distances_that_cannot_be_are_refused(tmp_path: pathlib.Path) -> None:
+    made = solver.solve_in_memory(load_ruleset("yote", "mini", pieces=1))
+    values = made.values.copy()
+    for value, sound in ((-32_768, True), (-32_767, True), (-32_766, False), (-32_000, True), (32_001, False)):
+        values[0] = value
+        header = describe(made.ruleset, made.index, None, values, 0.0, {})
+        write_table(tmp_path / "yote", header, values)
+        if sound:
+            Table.open(tmp_path / "yote", made.ruleset, verify=True)
+            continue
+        with pytest.raises(TableError, match=r"values\.npy: it holds distances beyond 32000; make"):
+            Table.open(tmp_path / "yote", made.ruleset, verify=True)
+
+
+def test_a_table_in_the_folder_of_another_part(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(table.FOLDER_VARIABLE, str(tmp_path))
+    ruleset = load_ruleset("yote", "mini")
+    made = solver.solve(ruleset, "endings-1v1")
+    assert made.folder is not None
+    other = made.folder.with_name("mini-endings-1v2")
+    shutil.copytree(made.folder, other)
+    with pytest.raises(TableError, match=r"1v2.table\.json: it was made for endings-1v1, not for endings-1v2; make"):
+        find_table(ruleset, "endings-1v2")
+    with pytest.raises(TableError, match="not for endings-1v2"):
+        find_endings(ruleset)
+    shutil.copytree(made.folder, made.folder.with_name("mini"))
+    with pytest.raises(TableError, match="it was made for endings-1v1, not for the whole game"):
+        find_table(ruleset)
+
+
+def test_a_full_disk_is_told_with_the_file(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    read = Table.open(folder, MINI)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*values\.npy'"):
+        write_table(folder, read.header, read.values)
+    assert [path.name for path in folder.parent.iterdir()] == ["mini"]

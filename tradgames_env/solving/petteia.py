@@ -108,7 +108,7 @@ def _blocks(options: PetteiaOptions, part: str | None) -> tuple[tuple[int, int],
     if part is None:
         chosen = list(itertools.product(every, every))
     else:
-        match = re.fullmatch(r"endings-(\d{1,2})v(\d{1,2})", part)
+        match = re.fullmatch(r"endings-([1-9][0-9]?)v([1-9][0-9]?)", part)
         if match is None:
             raise TableError(f"petteia has parts such as 'endings-2v3', not {part!r}")
         weak, strong = sorted((int(match[1]), int(match[2])))

@@ -37,6 +37,7 @@ from tradgames_env.rules.contract import APPLY, LEGAL, MOVER, OUTCOME, PAYOFF, R
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.solving.expectation import cores
 from tradgames_env.solving.indexing import PREDECESSORS, RANK, UNRANK, Layer, PositionIndex, TableError
+from tradgames_env.solving.table import LONGEST
 
 Values = NDArray[np.int16]
 
@@ -44,8 +45,6 @@ HOLE = -32_768
 """Value at a number without a position."""
 LOST = -32_767
 """Value of a position whose mover has lost already: he cannot move."""
-LONGEST = 32_000
-"""No distance comes near this."""
 
 _LEGAL, _APPLY = types.FunctionType(LEGAL), types.FunctionType(APPLY)
 _RANK, _UNRANK, _PREDECESSORS = (types.FunctionType(signature) for signature in (RANK, UNRANK, PREDECESSORS))

@@ -35,6 +35,7 @@ from tradgames_env.solving.table import (
     Table,
     check_ours,
     describe,
+    kind_of,
     map_array,
     read_small,
     table_folder,
@@ -120,7 +121,7 @@ def plan(
     """
     index = load_index(ruleset, part)
     limit = free_memory() if memory is None else memory
-    if _kind(index) == DISTANCE:
+    if kind_of(index) == DISTANCE:
         largest = max(layer.end - layer.begin for layer in index.layers)
         peak = _PROGRAM_BYTES + _work_type(index).itemsize * (index.count + largest) + index.tables.nbytes
         _check_fits(ruleset, index, peak, limit)
@@ -147,14 +148,9 @@ def _check_fits(ruleset: Ruleset, index: PositionIndex, needed: int, limit: int)
         )
 
 
-def _kind(index: PositionIndex) -> str:
-    """What a table of these positions holds: only games without dice have moves that can be looked back at."""
-    return EXPECTATION if index.predecessors is None else DISTANCE
-
-
 def is_small(index: PositionIndex) -> bool:
     """Whether it is a matter of seconds to solve an index."""
-    return index.count <= SMALL[_kind(index)]
+    return index.count <= SMALL[kind_of(index)]
 
 
 def solve(
@@ -197,7 +193,7 @@ def solve(
         if values.dtype == np.uint16:
             residual += 0.5 / FIXED_POINT
         notes = {**(provenance or {}), "seconds": round(run.seconds(), 3), "peak_bytes": peak_memory()}
-        write_table(folder, describe(ruleset, index, part, _kind(index), values, residual, notes), values)
+        write_table(folder, describe(ruleset, index, part, values, residual, notes), values)
     return Table.open(folder, ruleset)
 
 
@@ -238,12 +234,12 @@ def solve_in_memory(ruleset: Ruleset, part: str | None = None) -> Table:
     index = load_index(ruleset, part)
     values = np.zeros(index.count, _work_type(index))
     method: _Method
-    if _kind(index) == DISTANCE:
+    if kind_of(index) == DISTANCE:
         method = retrograde.Retrograde(ruleset, index, values)
     else:
         method = Expectation(ruleset, index, values, tolerance=TOLERANCE)
     residual = max(method.solve_layer(number) for number in range(len(index.layers)))
-    return Table(ruleset, index, describe(ruleset, index, part, _kind(index), values, residual, {}), values)
+    return Table(ruleset, index, describe(ruleset, index, part, values, residual, {}), values)
 
 
 _Method = Expectation | retrograde.Retrograde
@@ -289,7 +285,7 @@ class _Run:
         return max(residual for residual, _ in self._record.layers)
 
     def _method(self, keep: Keep, num_threads: int | None) -> _Method:
-        if _kind(self.index) == DISTANCE:
+        if kind_of(self.index) == DISTANCE:
             return retrograde.Retrograde(
                 self.ruleset, self.index, self.values, num_threads=num_threads, report=self._hear_wave
             )
@@ -482,12 +478,12 @@ class _Pace:
 
 def _work_type(index: PositionIndex) -> np.dtype[Any]:
     """Type of values while they are worked on."""
-    return np.dtype(np.int16 if _kind(index) == DISTANCE else np.float32)
+    return np.dtype(np.int16 if kind_of(index) == DISTANCE else np.float32)
 
 
 def _dtype(index: PositionIndex) -> np.dtype[Any]:
     """Type of values as they are kept."""
-    if _kind(index) == DISTANCE:
+    if kind_of(index) == DISTANCE:
         return _work_type(index)
     return np.dtype(np.uint16 if index.count >= COARSE else np.float32)
 

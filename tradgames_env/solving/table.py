@@ -44,7 +44,13 @@ FIXED_POINT = 32767
 """Steps of 1 in a uint16 table, and what stands there for 0."""
 HOLE = 65535
 
+LONGEST = 32_000
+"""No distance comes near this."""
+_UNUSED = -32_767
+"""From here on down an entry of a table of distances belongs to no position in which a move is due."""
+
 _ENDINGS = "endings-"
+_MOST_RESIDUAL = 2.0
 _MAX_HEADER_BYTES = 1_000_000
 _CHUNK = 1 << 24
 _AGAIN = "make the table again with tradgames solve --again"
@@ -113,6 +119,8 @@ class TableHeader:
                 _refuse(source, f"field {name!r} has the wrong type")
         if data["kind"] not in DTYPES or data["dtype"] not in DTYPES[data["kind"]]:
             _refuse(source, f"kind {data['kind']!r} with numbers of type {data['dtype']!r} is unknown")
+        if not 0 <= data["residual"] <= _MOST_RESIDUAL:
+            _refuse(source, f"its residual is {data['residual']!r:.40}")
         return cls(**data)
 
 
@@ -159,7 +167,7 @@ class Table:
         Args:
             folder: that holds the two files.
             ruleset: the game it must be made for.
-            verify: also read all values and compare their checksum.
+            verify: also read all values, compare their checksum and see that each is one that a table can hold.
 
         Raises:
             TableError: anything about it is wrong; one line that names the file.
@@ -168,13 +176,33 @@ class Table:
         source = folder / HEADER_FILE
         header = TableHeader.from_json(read_small(source), str(source))
         if header.game != ruleset.game:
-            _refuse(str(source), f"it was made for {header.game}, not for {ruleset.game}", "give the right folder")
-        index = load_index(ruleset, header.part)
+            _refuse(
+                str(source), f"it was made for {header.game!r:.40}, not for {ruleset.game!r}", "give the right folder"
+            )
+        try:
+            index = load_index(ruleset, header.part)
+        except TableError as error:
+            _refuse(str(source), str(error))
         _check_made_for(header, ruleset, index, str(source))
         values = map_array(folder / VALUES_FILE, np.dtype(header.dtype), header.count)
         if verify and _checksum(values) != header.sha256:
             _refuse(str(folder / VALUES_FILE), f"its checksum is not the one in {HEADER_FILE}")
-        return cls(ruleset, index, header, values, folder)
+        table = cls(ruleset, index, header, values, folder)
+        if verify:
+            table._check_values()
+        return table
+
+    def _check_values(self) -> None:
+        """Refuse values that no table of this kind holds."""
+        for chunk in _chunks(self.values):
+            if self.header.kind == EXPECTATION:
+                self.expectations(chunk[chunk != HOLE] if self.header.dtype == "uint16" else chunk)
+            elif ((chunk > LONGEST) | ((chunk < -LONGEST) & (chunk > _UNUSED))).any():
+                _refuse(self._source, f"it holds distances beyond {LONGEST}")
+
+    @property
+    def _source(self) -> str:
+        return f"the table of {self.ruleset.label}" if self.folder is None else str(self.folder / VALUES_FILE)
 
     def number(self, state: State) -> int:
         """Number of a position in the index, -1 where it is not covered."""
@@ -185,6 +213,9 @@ class Table:
 
         Args:
             state: (S,) int16, a throw due in dice games, a seat deciding in the others.
+
+        Raises:
+            TableError: what the table holds there is no such number.
         """
         number = self.number(state)
         if number < 0:
@@ -193,9 +224,18 @@ class Table:
         return float(np.sign(entry[0]) if self.header.kind == DISTANCE else self.expectations(entry)[0])
 
     def expectations(self, entries: NDArray[Any]) -> NDArray[np.float64]:
-        """Values that were read from a table of kind "expectation" as numbers in [-1, 1]."""
+        """Values that were read from a table of kind "expectation" as numbers in [-1, 1].
+
+        Raises:
+            TableError: one of them is none.
+        """
         numbers = entries.astype(np.float64)
-        return numbers if self.header.dtype == "float32" else (numbers - FIXED_POINT) / FIXED_POINT
+        if self.header.dtype == "uint16":
+            numbers = (numbers - FIXED_POINT) / FIXED_POINT
+        sound = np.abs(numbers) <= 1.0
+        if not sound.all():
+            _refuse(self._source, f"it holds the value {numbers[~sound][0]}, which is not from -1 to 1")
+        return numbers
 
     def distance(self, state: State) -> int | None:
         """Moves to the end as kind "distance" counts them; None where not covered, or in a table of expectations."""
@@ -203,8 +243,13 @@ class Table:
         return None if number < 0 else int(self.values[number])
 
 
+def kind_of(index: PositionIndex) -> str:
+    """What a table of these positions holds: only games without dice have moves that can be looked back at."""
+    return EXPECTATION if index.predecessors is None else DISTANCE
+
+
 def describe(
-    ruleset: Ruleset, index: PositionIndex, part: str | None, kind: str, values: NDArray[Any], residual: float,
+    ruleset: Ruleset, index: PositionIndex, part: str | None, values: NDArray[Any], residual: float,
     provenance: dict[str, Any],
 ) -> TableHeader:  # fmt: skip
     """The header of finished values."""
@@ -214,7 +259,7 @@ def describe(
         part=part,
         options=telling_options(ruleset, index),
         rules_version=ruleset.rules.version,
-        kind=kind,
+        kind=kind_of(index),
         index=index.name,
         index_version=index.version,
         count=index.count,
@@ -270,7 +315,9 @@ def check_ours(folder: pathlib.Path) -> None:
 def write_array(path: pathlib.Path, values: NDArray[Any]) -> None:
     """Write a ``.npy`` file that is there whole, on the disk, or not at all."""
     with _replacing(path) as file:
-        np.lib.format.write_array(file, values, allow_pickle=False)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+        for chunk in _chunks(values):  # by numpy itself, the cause of a failure would be lost
+            file.write(chunk.data)
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
@@ -289,6 +336,8 @@ def _replacing(path: pathlib.Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         draft.unlink(missing_ok=True)
     _sync_folder(path.parent)
@@ -323,7 +372,16 @@ def find_table(ruleset: Ruleset, part: str | None = None) -> Table | None:
         TableError: the game has no index for it, or the table that is there cannot be used.
     """
     folder = table_folder(ruleset, load_index(ruleset, part), part)
-    return Table.open(folder, ruleset) if (folder / HEADER_FILE).exists() else None
+    return _open_part(folder, ruleset, part) if (folder / HEADER_FILE).exists() else None
+
+
+def _open_part(folder: pathlib.Path, ruleset: Ruleset, part: str | None) -> Table:
+    """The table in a folder, if it is of that part."""
+    table = Table.open(folder, ruleset)
+    if table.header.part != part:
+        found, wanted = (name or "the whole game" for name in (table.header.part, part))
+        _refuse(str(folder / HEADER_FILE), f"it was made for {found}, not for {wanted}")
+    return table
 
 
 def find_endings(ruleset: Ruleset) -> Table | None:
@@ -342,7 +400,7 @@ def find_endings(ruleset: Ruleset) -> Table | None:
         if table_folder(ruleset, index, part) != folder or not (folder / HEADER_FILE).exists():
             continue
         if found is None or index.count > found.index.count:
-            found = Table.open(folder, ruleset)
+            found = _open_part(folder, ruleset, part)
     return found
 
 
@@ -379,6 +437,7 @@ def _check_made_for(header: TableHeader, ruleset: Ruleset, index: PositionIndex,
     for what, theirs, ours in (
         ("options", header.options, telling_options(ruleset, index)),
         (f"rules of {ruleset.game}, version", header.rules_version, ruleset.rules.version),
+        ("kind of values", header.kind, kind_of(index)),
         ("numbering", header.index, index.name),
         ("numbering, version", header.index_version, index.version),
         ("number of positions", header.count, index.count),
