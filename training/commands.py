@@ -42,6 +42,13 @@ Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT")]
 File = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FILE")]
 Folder = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="FOLDER")]
 Count = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+Asked = Annotated[
+    Literal["moves", "policy"] | None,
+    # Or a wrong word would be answered with "None" as one to choose.
+    tyro.conf.arg(
+        metavar="{moves,policy}", constructor=Literal["moves", "policy"], help_behavior_hint="(default: None)"
+    ),
+]
 
 _STANDARD_OUTPUT = pathlib.Path("-")
 _PERSON = "human"
@@ -150,7 +157,7 @@ class Evaluate:
     regret: bool = False
     """Judge each move of AGENT in these games by the table of exact values that tradgames solve makes: what it cost,
     how many were optimal, and the worst."""
-    exploitability: Annotated[Literal["moves", "policy"] | None, tyro.conf.arg(metavar="{moves,policy}")] = None
+    exploitability: Asked = None
     """Ask AGENT for every decision of a small solved game and find how much the best response to it gains: moves to
     hold fast the move it plays when it is asked once, policy to take the probabilities it gives."""
     json: File = None
@@ -178,6 +185,8 @@ class Evaluate:
                     players, ruleset, games=self.games, seed=self.seed, opening_plies=self.opening_plies,
                     all_pairs=self.all_pairs, anchor=self.anchor, lockstep=self.lockstep, console=progress(),
                 )  # fmt: skip
+                if self.json != _STANDARD_OUTPUT:
+                    evaluate.print_evaluation(evaluation, tables())
                 if table is not None:
                     evaluation = self._judged(evaluation, players, table)
         except AgentError as error:
@@ -231,7 +240,7 @@ class Evaluate:
             raise ValueError(f"--run-dir takes the folder of a training run, and {self.run_dir} holds no metrics")
 
     def _publish(self, evaluation: "Evaluation", command: str) -> None:
-        from training.evaluate import print_evaluation, strength_summary, write_json
+        from training.evaluate import print_judgement, strength_summary, write_json
         from training.provenance import provenance
 
         facts = provenance(command, self.seed)
@@ -239,7 +248,7 @@ class Evaluate:
         if self.json == _STANDARD_OUTPUT:
             say(json.dumps(result, indent=2))
         else:
-            print_evaluation(evaluation, tables())
+            print_judgement(evaluation, tables())
             if self.json is not None:
                 write_json(result, self.json)
         if not evaluation.matches:
@@ -393,8 +402,11 @@ class Solve:
             result = solve.solved(request, command, console=progress())
         except TableError as error:
             raise UserError(str(error)) from error
-        except (OSError, MemoryError) as error:
-            complain(str(error) or "there is not enough memory")
+        except OSError as error:
+            complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            return FAILED
+        except MemoryError:
+            complain("there is not enough memory")
             return FAILED
         except KeyboardInterrupt:
             complain("interrupted; what is solved so far is kept, and the same command goes on from there")

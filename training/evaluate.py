@@ -311,14 +311,18 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
         )
     if evaluation.ratings:
         console.print(_ratings_table(evaluation))
+    if evaluation.stopped:
+        done = sum(match.games for match in evaluation.matches)
+        console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")
+
+
+def print_judgement(evaluation: Evaluation, console: Console) -> None:
+    """What the table of exact values says of the agent, for people; nothing where it was not asked."""
     if evaluation.regret is not None:
         print_regret(evaluation.regret, console)
     if evaluation.exploitability is not None:
         for line in exploitability_lines(evaluation.exploitability):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if evaluation.stopped:
-        done = sum(match.games for match in evaluation.matches)
-        console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")
 
 
 def _details(match: MatchResult) -> str:

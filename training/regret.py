@@ -49,7 +49,7 @@ class Worth:
     def __str__(self) -> str:
         """``61.2 %``, ``won in 5``, ``drawn``."""
         if self.dice:
-            return f"{50 * (1 + self.value):.2f} %"
+            return f"{50 * (1 + self.value):z.2f} %"
         return f"{'won' if self.value > 0 else 'lost'} in {self.distance}" if self.value else "drawn"
 
 
@@ -384,14 +384,14 @@ def regret_rows(report: RegretReport) -> list[tuple[str, ...]]:
     for name, regret in (("all", report.everything), ("real choices", report.choices)):
         cells = ("–",) * 3
         if regret.decisions:
-            cells = (_mean_text(regret), f"{regret.percentile_95:.3f}", f"{100 * regret.optimal_share:.2f} %")
+            cells = (_mean_text(regret), f"{regret.percentile_95:z.3f}", f"{100 * regret.optimal_share:.2f} %")
         rows.append((name, f"{regret.decisions:,}", *cells))
     return rows
 
 
 def _mean_text(regret: Regret) -> str:
-    interval = "" if regret.interval is None else f" ({regret.interval[0]:.3f}–{regret.interval[1]:.3f})"
-    return f"{regret.mean:.3f}{interval}"
+    interval = "" if regret.interval is None else f" ({regret.interval[0]:z.3f}–{regret.interval[1]:z.3f})"
+    return f"{regret.mean:z.3f}{interval}"
 
 
 def notes(report: RegretReport) -> list[str]:

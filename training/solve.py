@@ -17,6 +17,8 @@ from tradgames_env.solving.table import DISTANCE, Table, find_table
 from training.provenance import provenance
 
 _GIB = 2**30
+_MOST_MEMORY = 2**20
+"""GiB that may be asked for."""
 _TRIAL_POSITIONS, _TRIAL_GAMES = 1_000_000, 100_000
 _WIDTH_99 = 2.576
 """Standard deviations on either side of the mean that hold 99 % of a normal distribution."""
@@ -50,8 +52,8 @@ class Request:
     def __post_init__(self) -> None:
         if not 5e-7 <= self.tolerance <= 1.0:
             raise ValueError(f"--tolerance must be a number from 5e-7 to 1, not {self.tolerance!r}")
-        if self.memory is not None and not self.memory > 0:
-            raise ValueError(f"--memory must be more than 0, not {self.memory!r}")
+        if self.memory is not None and not 0 < self.memory <= _MOST_MEMORY:
+            raise ValueError(f"--memory must be more than 0 and at most {_MOST_MEMORY:,} GiB, not {self.memory!r}")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"--threads must be at least 1, not {self.threads!r}")
 
@@ -119,12 +121,17 @@ def _summary(table: Table) -> dict[str, Any]:
         "kind": header.kind,
         "positions": header.count,
         "residual": header.residual,
-        "seconds": header.provenance.get("seconds"),
-        "peak_bytes": header.provenance.get("peak_bytes"),
+        "seconds": _number(header.provenance.get("seconds")),
+        "peak_bytes": _number(header.provenance.get("peak_bytes")),
         "start": start_value(table),
         "start_distance": start_distance(table),
     }
     return result | {"folder": str(table.folder)}
+
+
+def _number(note: object) -> int | float | None:
+    """A number of a table's provenance, which nothing vouches for; None if it is none."""
+    return note if isinstance(note, int | float) and not isinstance(note, bool) else None
 
 
 def trial_of(table: Table) -> dict[str, Any]:
@@ -174,10 +181,12 @@ def result_text(ruleset: Ruleset, result: dict[str, Any]) -> str:
     """What was solved, for people."""
     precision = "exact" if result["kind"] == DISTANCE else f"residual {result['residual']:.1e}"
     name = " ".join(filter(None, (ruleset.label, result["part"])))
-    when = "an earlier run took" if result["kept"] else "solved in"
+    time = "solved earlier"
+    if result["seconds"] is not None:
+        time = f"{'an earlier run took' if result['kept'] else 'solved in'} {result['seconds']} s"
     return (
         f"{name}: {result['positions']:,} numbered positions, {precision}, "
-        f"{when} {result['seconds']} s\ntable: {result['folder']}"
+        f"{time}\ntable: {result['folder']}"
         + _start_text(result["start"], result["start_distance"])
         + _check_text(result.get("check"))
     )
@@ -189,7 +198,7 @@ def _start_text(start: float | None, distance: int | None) -> str:
         return f"\nstart: {won if distance else 'drawn'} for the side that begins"
     if start is None:
         return ""
-    return f"\nstart: the side that begins expects {start:+.4f}, which is to win {(1 + start) / 2:.2%} of the games"
+    return f"\nstart: the side that begins expects {start:+z.4f}, which is to win {(1 + start) / 2:z.2%} of the games"
 
 
 def _check_text(check: dict[str, Any] | None) -> str:

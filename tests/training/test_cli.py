@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -244,16 +246,23 @@ def test_evaluate_by_a_table_that_is_not_there(
     assert "make it with: tradgames solve puluc --variant box --option pieces=4" in mistake(capsys, *large, "--regret")
     assert "a smaller variant" in mistake(capsys, *large[:-2], "--exploitability", "moves")
     assert "petteia" in mistake(capsys, "evaluate", "greedy", "--against", "random", "--game", "petteia", "--regret")
-    assert "'luck'" in mistake(capsys, *GREEDY, "--exploitability", "luck")
+    luck = mistake(capsys, *GREEDY, "--exploitability", "luck")
+    assert "'luck'" in luck
+    assert "'None'" not in luck
 
 
 def test_evaluate_interrupted_while_the_agent_is_asked(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    said_before: list[str] = []
+
     def interrupt(*_: object, **__: object) -> None:
+        said_before.append(capsys.readouterr().out)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("training.exploitability.measure_exploitability", interrupt)
     assert main(BY_THE_TABLE) == 1
+    assert "greedy – random" in said_before[0]
     out, err = capsys.readouterr()
+    assert "greedy – random" not in out
     assert "Regret of greedy" in out
     assert "Exploitability" not in out
     assert "interrupted while the agent was asked" in err
@@ -487,6 +496,10 @@ def test_solve_keeps_a_table_and_says_what_the_start_is_worth(
     [
         (("puluc", "--memory", "0.1"), "needs 0.3 GiB of memory for 21,355,945 positions, and 0.1 GiB may be used"),
         (("puluc", "--memory", "0"), "--memory must be more than 0"),
+        (("puluc", "--memory", "inf"), "--memory must be more than 0 and at most 1,048,576 GiB, not inf"),
+        (("puluc", "--memory", "1e308"), "--memory must be more than 0 and at most 1,048,576 GiB, not 1e+308"),
+        (("puluc", "--memory", "nan"), "--memory must be more than 0"),
+        (("yote",), "GiB may be used; parts of it can be solved, such as 'endings-2v2'"),
         (("puluc", "--threads", "0"), "--threads must be at least 1"),
         (("puluc", "--tolerance", "0"), "--tolerance must be a number from 5e-7 to 1"),
         (("puluc", "--part", "endings"), "has no part 'endings'"),
@@ -495,3 +508,39 @@ def test_solve_keeps_a_table_and_says_what_the_start_is_worth(
 )
 def test_what_cannot_be_solved_is_a_mistake(capsys: Captured, arguments: tuple[str, ...], message: str) -> None:
     assert message in mistake(capsys, "solve", *arguments)
+
+
+def test_notes_of_a_table_are_not_printed_as_they_are(
+    capsys: Captured, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADGAMES_TABLES", str(tmp_path))
+    said(capsys, "solve", "puluc", "--variant", "mini")
+    header = tmp_path / "puluc" / "mini" / "table.json"
+    notes = {"provenance": {"seconds": "\x1b[31m", "command": "\x1b[31m"}}
+    header.write_text(json.dumps(json.loads(header.read_text()) | notes))
+    text = said(capsys, "solve", "puluc", "--variant", "mini")
+    assert ", solved earlier\n" in text
+    assert "\x1b" not in text
+
+
+def test_a_damaged_table_is_made_again_as_advised(
+    capsys: Captured, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADGAMES_TABLES", str(tmp_path))
+    said(capsys, "solve", "puluc", "--variant", "mini")
+    (tmp_path / "puluc" / "mini" / "values.npy").write_bytes(b"PK\3\4")
+    assert "with tradgames solve --again" in mistake(capsys, "solve", "puluc", "--variant", "mini")
+    said(capsys, "solve", "puluc", "--variant", "mini", "--again")
+    said(capsys, "solve", "puluc", "--variant", "mini")
+
+
+def test_solve_on_a_full_disk(capsys: Captured, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("TRADGAMES_TABLES", str(tmp_path))
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(("solve", "puluc", "--variant", "mini")) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"tradgames: {tmp_path}")
+    assert error.endswith(".npy: No space left on device")

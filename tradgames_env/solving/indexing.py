@@ -58,6 +58,7 @@ class PositionIndex:
         rank: kernel of signature RANK.
         unrank: kernel of signature UNRANK.
         predecessors: kernel of signature PREDECESSORS; None in games with dice.
+        a_part: name of one of its parts, for advice; None where the game is solved whole.
         ignores: options that change no value, such as who begins or after how many turns play is cut off.
     """
 
@@ -68,6 +69,7 @@ class PositionIndex:
     rank: Kernel
     unrank: Kernel
     predecessors: Kernel | None = None
+    a_part: str | None = None
     ignores: tuple[str, ...] = ()
 
     @property

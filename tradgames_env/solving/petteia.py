@@ -84,6 +84,9 @@ _BLOCK_SIZE = 3
 """First number, own stones, enemy stones."""
 
 
+_A_PART = "endings-2v3"
+
+
 def index(options: PetteiaOptions, part: str | None = None) -> PositionIndex:
     """The numbering of a ruleset, or of its endings ``part="endings-2v3"``.
 
@@ -97,7 +100,7 @@ def index(options: PetteiaOptions, part: str | None = None) -> PositionIndex:
         raise TableError(f"petteia is solved on boards of at most {_MOST_SQUARES} squares, not {options.squares}")
     blocks = _blocks(options, part)
     if any(math.comb(options.squares, own) > _MOST_SETS for own, _ in blocks):
-        raise TableError("petteia has far too many positions on this board; ask for a part, such as 'endings-2v3'")
+        raise TableError(f"petteia has far too many positions on this board; ask for a part, such as {_A_PART!r}")
     return _index(options, blocks)
 
 
@@ -110,7 +113,7 @@ def _blocks(options: PetteiaOptions, part: str | None) -> tuple[tuple[int, int],
     else:
         match = re.fullmatch(r"endings-([1-9][0-9]?)v([1-9][0-9]?)", part)
         if match is None:
-            raise TableError(f"petteia has parts such as 'endings-2v3', not {part!r}")
+            raise TableError(f"petteia has parts such as {_A_PART!r}, not {part!r}")
         weak, strong = sorted((int(match[1]), int(match[2])))
         if weak < fewest or strong > options.stones:
             raise TableError(f"petteia: in endings each side has {fewest} to {options.stones} stones, not {part!r}")
@@ -148,6 +151,7 @@ def _index(options: PetteiaOptions, blocks: tuple[tuple[int, int], ...]) -> Posi
     return PositionIndex(
         name="petteia",
         version=1,
+        a_part=_A_PART,
         tables=_tables(options, bases, rows, classes),
         layers=tuple(layers),
         rank=rank,

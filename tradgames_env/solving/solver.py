@@ -124,12 +124,12 @@ def plan(
     if kind_of(index) == DISTANCE:
         largest = max(layer.end - layer.begin for layer in index.layers)
         peak = _PROGRAM_BYTES + _work_type(index).itemsize * (index.count + largest) + index.tables.nbytes
-        _check_fits(ruleset, index, peak, limit)
+        _check_fits(ruleset, index, part, peak, limit)
         seconds = index.count * _DISTANCE_SECONDS / (num_threads or cores())
         return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peak, seconds, Keep.VALUES)
     always = _PROGRAM_BYTES + 4 * index.count + index.tables.nbytes
     packing = 0 if _dtype(index) == _work_type(index) else _dtype(index).itemsize * index.count
-    _check_fits(ruleset, index, always + packing, limit)
+    _check_fits(ruleset, index, part, always + packing, limit)
     # Sampling reads values, whatever they are; zeros that nobody writes take no memory.
     method = Expectation(ruleset, index, np.zeros(index.count, np.float32))
     largest = max(layer.end - layer.begin for layer in index.layers)
@@ -140,11 +140,12 @@ def plan(
     return Plan(index.count, len(index.layers), _dtype(index).itemsize * index.count, peaks[keep], seconds, keep)
 
 
-def _check_fits(ruleset: Ruleset, index: PositionIndex, needed: int, limit: int) -> None:
+def _check_fits(ruleset: Ruleset, index: PositionIndex, part: str | None, needed: int, limit: int) -> None:
     if needed > limit:
+        advice = "" if part or index.a_part is None else f"; parts of it can be solved, such as {index.a_part!r}"
         raise TableError(
             f"solving {ruleset.label} needs {needed / _GIB:,.1f} GiB of memory for {index.count:,} positions, "
-            f"and {limit / _GIB:.1f} GiB may be used"
+            f"and {limit / _GIB:.1f} GiB may be used{advice}"
         )
 
 

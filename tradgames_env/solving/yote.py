@@ -45,6 +45,9 @@ _Block = tuple[int, int, int, int, int]
 """Bonus owed, own pieces on the board and in reserve, the enemy's."""
 
 
+_A_PART = "endings-2v2"
+
+
 def index(options: YoteOptions, part: str | None = None) -> PositionIndex:
     """The numbering of a ruleset, or of its endings ``part="endings-2v2"``.
 
@@ -57,7 +60,7 @@ def index(options: YoteOptions, part: str | None = None) -> PositionIndex:
     if part is not None:
         match = re.fullmatch(r"endings-([1-9])v([1-9])", part)
         if match is None:
-            raise TableError(f"yote has parts such as 'endings-2v2', not {part!r}")
+            raise TableError(f"yote has parts such as {_A_PART!r}, not {part!r}")
         weak, strong = sorted((int(match[1]), int(match[2])))
     if strong > min(_MOST_PIECES, options.pieces):
         raise TableError(f"yote is solved with at most {min(_MOST_PIECES, options.pieces)} pieces a side, not {strong}")
@@ -120,6 +123,7 @@ def _index(options: YoteOptions, weak: int, strong: int, most_reserve: int) -> P
     return PositionIndex(
         name="yote",
         version=1,
+        a_part=_A_PART,
         tables=_tables(options, bases, rows),
         layers=tuple(layers),
         rank=rank,
