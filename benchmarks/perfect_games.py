@@ -7,7 +7,8 @@ import numpy as np
 from numba import float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
-from tradgames_env.rules.chance import resolve_chance, seed_generators, start_game
+from tradgames_env.rules.batch import start_game
+from tradgames_env.rules.chance import resolve_chance, seed_generators
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import APPLY, APPLY_CHANCE, INITIAL, MOVER, OUTCOME, PAYOFF, RUNNING
 from tradgames_env.solving.lookup import Judgement, judge_decisions

@@ -46,13 +46,15 @@ WANTED_BYTES: dict[str, float] = _each(1024, 1024, 128, 128)
 PICTURES = {
     "batch": (
         "Moves a second of one core against the number of games in the batch: what a call from Python costs is shared\n"
-        "by more and more games."
+        "by more and more games, until their observations outgrow the cache."
     ),
     "board": (
         "Against the size of the board, filled as densely as the box's: *playouts* are random moves inside the\n"
         "compiled loop, *steps* are batch steps with observation and mask, which grow with the board."
     ),
-    "threads": "Batch steps of 2,048 games by more and more threads, as a multiple of one thread.",
+    "threads": (
+        "Batch steps by more and more threads, as a multiple of one thread. More than ideal: two cores have two caches."
+    ),
     "memory": "Bytes that a batch allocates, observations and masks included.",
 }
 
