@@ -13,7 +13,6 @@ from tradgames_env.position import Position, Seed, seed_sequence
 from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, Rows, plan_step
 from tradgames_env.rules.chance import seed_generators
 from tradgames_env.rules.compiling import entry_point
-from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.rules.table import kernel_table
@@ -204,13 +203,9 @@ class BatchGames:
             ValueError: ``moves`` is neither.
         """
         counts = self._move_counts(moves)
-        ended = (self.states[:, OUTCOME] != RUNNING) & (counts > 0)
-        if ended.any():
-            self.restart(ended)
         self._counts[:] = counts
-        self._run(PLAY)
         self._orders[:] = np.where(counts > 0, REFRESH, SKIP)
-        self._run(STEP)
+        self._run(PLAY)
         return int(self._counts.sum())
 
     def _move_counts(self, moves: object) -> NDArray[np.int64]:

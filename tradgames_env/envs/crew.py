@@ -26,7 +26,10 @@ from tradgames_env.rules.compiling import entry_point, kernel
 from tradgames_env.rules.table import VIEW_SLOT, view_at
 
 STEP, SAMPLE, PLAY = range(3)
-"""Jobs: carry out ``orders`` and write all that follows, draw actions, play random moves."""
+"""Jobs: carry out ``orders`` and write all that follows; draw actions; play random moves, then the same as STEP.
+
+An interrupt falls between two jobs or while one is waited for. So a job leaves nothing to be written by the next one.
+"""
 
 _SMALLEST_SHARE = 64
 """Games a thread: handing fewer over takes longer than playing them."""
@@ -166,12 +169,12 @@ def _attend(rows, canvas, scratch, desk, share, shares, helps):  # type: ignore[
                 last = min(first + chunk, end)
                 # Read only now: as long as a chunk that was taken is not reported done the job cannot change.
                 job = _look(desk, _JOB)
-                if job == STEP:
-                    _step_games(rows, canvas, scratch, first, last)
-                elif job == SAMPLE:
+                if job == SAMPLE:
                     sample_games(rows, scratch.actions, first, last)
                 else:
-                    play_games(rows, scratch.actions, first, last)
+                    if job == PLAY:
+                        play_games(rows, scratch.actions, first, last)
+                    _step_games(rows, canvas, scratch, first, last)
                 done += max(last - first, 0)
         _add(desk, _DONE, done)
     return False
