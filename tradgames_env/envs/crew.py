@@ -222,10 +222,13 @@ class Crew:
 
     Attributes:
         process: id of the process that the helpers live in.
+        is_working: a job was posted, and an interrupt has cut short the waiting for it: ``finish`` it before anything
+            that it reads or writes is touched.
     """
 
     def __init__(self, threads: int, rows: Rows, canvas: Canvas, encoder: Encoder) -> None:
         self.process = os.getpid()
+        self.is_working = False
         self._games = len(rows.orders)
         shares = 1 if config.DISABLE_JIT else max(1, min(threads, self._games // _SMALLEST_SHARE))  # type: ignore[attr-defined]
         desk = _apart(np.full(_NEXT + _LINE * shares, self._games, np.int64))
@@ -244,21 +247,29 @@ class Crew:
         self.dismiss = weakref.finalize(self, _dismiss, self._bell, self._threads)
 
     def run(self, job: int) -> None:
-        """Do one of the jobs in all games.
+        """Do one of the jobs in all games, the one before being finished.
 
         Raises:
-            RuntimeError: a helper has died of an error in a game's kernels.
+            RuntimeError: as ``finish``.
         """
-        if self._desk[_DONE] < self._games:  # an interrupt has cut short the waiting for the job before
-            self._finish()
+        self.is_working = True
         try:
             for _ in range(_post_at_once(self._desk, job)):
                 self._bell.put(True)
         finally:
-            self._finish()
+            self.finish()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Work until the job is done in all games, those that helpers have taken included.
+
+        Raises:
+            RuntimeError: a helper has died of an error in a game's kernels, or in a fork amid its work.
+        """
         while not _attend_at_once(*self._place, False):
             if not all(thread.is_alive() for thread in self._threads):
-                raise RuntimeError("a helper thread of the batch ended with an error, which it has written to stderr")
+                raise RuntimeError(
+                    "a helper thread of the batch ended amid its work: by an error, which it has written to stderr, or "
+                    "because an interrupted batch was forked"
+                )
             time.sleep(0)
+        self.is_working = False
