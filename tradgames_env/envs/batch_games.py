@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.encoding import Encoder
+from tradgames_env.encoding import Canvas, Encoder
 from tradgames_env.envs.crew import PLAY, SAMPLE, STEP, Crew
 from tradgames_env.position import Position, Seed, seed_sequence
 from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, Rows, plan_step
@@ -18,6 +18,15 @@ from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.rules.table import kernel_table
 
 _plan_at_once = entry_point(plan_step)
+
+
+def _own(value: Any) -> Any:
+    """An array's copy in memory of its own, writable and in C order; what is no array as it is.
+
+    What is unpickled may lie in memory that belongs to somebody else or cannot be written to (buffers out of band,
+    mapped files), and compiled code writes without asking.
+    """
+    return np.array(value, order="C") if isinstance(value, np.ndarray) else value
 
 
 class BatchGames:
@@ -327,8 +336,9 @@ class BatchGames:
         return values
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        """Restore what ``__getstate__`` gave."""
-        self.__dict__.update(values)
+        """Restore what ``__getstate__`` gave; every array is copied, see ``_own``."""
+        self.__dict__.update({name: _own(value) for name, value in values.items()})
+        self._canvas = Canvas(*map(_own, self._canvas))
         game, variant, overrides = values["ruleset"]
         self.ruleset = load_ruleset(game, variant, **overrides)
         self.encoder = Encoder(self.ruleset, values["encoder"])
