@@ -6,6 +6,7 @@ a share of the games that it begins with, in small chunks; who has finished take
 out does not depend on who does what.
 """
 
+import atexit
 import operator
 import os
 import queue
@@ -193,11 +194,24 @@ def _live(bell: "queue.SimpleQueue[bool]", *place: Any) -> None:
         _attend(*place, True)
 
 
-def _dismiss(bell: "queue.SimpleQueue[bool]", threads: list[threading.Thread]) -> None:
-    for _ in threads:
+def _ring_out(bell: "queue.SimpleQueue[bool]", helpers: int) -> None:
+    """Tell helpers to end, without waiting: garbage is collected in any thread, under any lock."""
+    for _ in range(helpers):
         bell.put(False)
-    for thread in threads:
-        if thread is not threading.current_thread():
+
+
+_HELPERS: "weakref.WeakKeyDictionary[threading.Thread, queue.SimpleQueue[bool]]" = weakref.WeakKeyDictionary()
+"""Every helper there is, and its bell."""
+
+
+@atexit.register
+def _end_helpers() -> None:
+    """Wait for all helpers to end: a thread that comes out of compiled code when there is no interpreter crashes."""
+    helpers = list(_HELPERS.items())
+    for _, bell in helpers:
+        bell.put(False)
+    for thread, _ in helpers:
+        if thread.is_alive():
             thread.join()
 
 
@@ -242,9 +256,17 @@ class Crew:
             threading.Thread(target=_live, args=(self._bell, *place), name=f"tradgames-{place[4]}", daemon=True)
             for place in places[1:]
         ]
+        self._ring_out = weakref.finalize(self, _ring_out, self._bell, len(self._threads))
+        self._ring_out.atexit = False  # all helpers together end then
         for thread in self._threads:
+            _HELPERS[thread] = self._bell
             thread.start()
-        self.dismiss = weakref.finalize(self, _dismiss, self._bell, self._threads)
+
+    def dismiss(self) -> None:
+        """End the helpers, and wait until they have ended."""
+        self._ring_out()
+        for thread in self._threads:
+            thread.join()
 
     def run(self, job: int) -> None:
         """Do one of the jobs in all games, the one before being finished.
