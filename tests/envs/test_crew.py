@@ -5,10 +5,13 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tradgames_env as tg
+from tradgames_env.envs import crew
 
 
 def helpers() -> list[threading.Thread]:
@@ -106,6 +109,22 @@ def test_a_program_may_end_while_helpers_play(last: str) -> None:
         "    games.play_random(moves)\n"
         f"{last}\n"
     )
+
+
+def test_an_error_of_a_helper_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*place: Any) -> None:
+        place[3][crew._NEXT + crew._LINE * place[4]] += 1  # the chunk that it takes stays undone
+        raise MemoryError("of a helper")
+
+    monkeypatch.setattr(crew, "_attend", die)
+    games = tg.BatchGames("puluc", num_games=128, seed=0, num_threads=2)
+    time.sleep(0.02)
+    moves = np.where(np.arange(128) == 0, 700_000, 1)
+    with pytest.raises(RuntimeError, match="ended with an error") as told:
+        games.play_random(moves)
+    assert isinstance(told.value.__cause__, MemoryError)
+    with pytest.raises(RuntimeError, match="ended with an error"):
+        games.step(games.action_masks.argmax(axis=1))
 
 
 def test_garbage_collected_under_a_lock_of_the_threads() -> None:

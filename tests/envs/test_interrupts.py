@@ -1,9 +1,11 @@
 """Ctrl-C at any time: what a batch says of its games stays true, and what is called next meets nothing half done."""
 
 import contextlib
+import os
 import pickle
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -144,3 +146,19 @@ def test_an_interrupt_before_the_masks_of_a_set_state_are_written(monkeypatch: p
                 call()
         games.is_legal(np.zeros(8, np.int64))
         assert_arrays_follow(games)
+
+
+def test_a_fork_amid_the_work_of_helpers_is_refused() -> None:
+    games, _ = at_work()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of any fork in a process with threads
+        child = os.fork()
+    if child == 0:
+        try:
+            games.get_state()
+        except RuntimeError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    games.get_state()
+    assert_arrays_follow(games)

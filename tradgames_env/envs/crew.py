@@ -184,14 +184,17 @@ def _attend(rows, canvas, scratch, desk, share, shares, helps):  # type: ignore[
 _post_at_once, _attend_at_once = entry_point(_post), entry_point(_attend)
 
 
-def _live(bell: "queue.SimpleQueue[bool]", *place: Any) -> None:
-    """A helper's life: sleep until the bell rings, work, and so on; the bell's False ends it."""
+def _live(bell: "queue.SimpleQueue[bool]", errors: list[BaseException], *place: Any) -> None:
+    """A helper's life: sleep until the bell rings, work, and so on; the bell's False ends it, or an error."""
     desk = place[3]
-    while True:
-        _lie_down(desk)
-        if not bell.get():
-            return
-        _attend(*place, True)
+    try:
+        while True:
+            _lie_down(desk)
+            if not bell.get():
+                return
+            _attend(*place, True)
+    except BaseException as error:  # for the thread that waits for the work
+        errors.append(error)
 
 
 def _ring_out(bell: "queue.SimpleQueue[bool]", helpers: int) -> None:
@@ -252,8 +255,11 @@ class Crew:
         self._desk = desk
         self._place = places[0]
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._errors: list[BaseException] = []
         self._threads = [
-            threading.Thread(target=_live, args=(self._bell, *place), name=f"tradgames-{place[4]}", daemon=True)
+            threading.Thread(
+                target=_live, args=(self._bell, self._errors, *place), name=f"tradgames-{place[4]}", daemon=True
+            )
             for place in places[1:]
         ]
         self._ring_out = weakref.finalize(self, _ring_out, self._bell, len(self._threads))
@@ -288,10 +294,10 @@ class Crew:
             RuntimeError: a helper has died of an error in a game's kernels, or in a fork amid its work.
         """
         while not _attend_at_once(*self._place, False):
-            if not all(thread.is_alive() for thread in self._threads):
-                raise RuntimeError(
-                    "a helper thread of the batch ended amid its work: by an error, which it has written to stderr, or "
-                    "because an interrupted batch was forked"
-                )
+            # Threads are not asked whether they live: an interrupt in ``is_alive`` makes Python take them for dead.
+            if self._errors:
+                raise RuntimeError("a helper thread of the batch ended with an error") from self._errors[0]
+            if self.process != os.getpid():
+                raise RuntimeError("the process was forked after an interrupt, while helper threads were at work")
             time.sleep(0)
         self.is_working = False
