@@ -116,10 +116,10 @@ def test_an_error_of_a_helper_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         place[3][crew._NEXT + crew._LINE * place[4]] += 1  # the chunk that it takes stays undone
         raise MemoryError("of a helper")
 
-    monkeypatch.setattr(crew, "_attend", die)
     games = tg.BatchGames("puluc", num_games=128, seed=0, num_threads=2)
-    time.sleep(0.02)
-    moves = np.where(np.arange(128) == 0, 700_000, 1)
+    time.sleep(0.05)  # now the helper waits to be woken
+    monkeypatch.setattr(crew, "_attend", die)
+    moves = np.where(np.arange(128) == 0, 3_000_000, 1)
     with pytest.raises(RuntimeError, match="ended with an error") as told:
         games.play_random(moves)
     assert isinstance(told.value.__cause__, MemoryError)

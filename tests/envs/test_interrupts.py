@@ -53,14 +53,14 @@ def test_interrupted_random_play_leaves_true_masks(restart_finished: bool) -> No
 
 MOVES = np.zeros(128, np.int64)
 """Much to do in the first share, so that the helper comes to the last game by itself, and there more."""
-MOVES[[0, 127]] = 700_000, 4_000_000
+MOVES[[0, 127]] = 2_000_000, 8_000_000
 
 
 def at_work() -> tuple[tg.BatchGames, dict[str, Any]]:
     """A batch whose helper plays on after an interrupted call, and the state before that call."""
     games = tg.BatchGames("puluc", num_games=128, seed=1, num_threads=2)
     saved = games.get_state()
-    time.sleep(0.02)  # now the helper waits to be woken
+    time.sleep(0.05)  # now the helper waits to be woken
     with interrupted():
         games.play_random(MOVES)
     return games, saved
