@@ -104,6 +104,22 @@ def test_pickles_go_on_identically(game: str) -> None:
     assert trace(games, 20, 600) == trace(twin, 20, 600)
 
 
+def test_unpickled_batches_own_their_memory() -> None:
+    games = tg.BatchGames("puluc", num_games=300, seed=4, num_threads=2)
+    games.play_random(20)
+    given: list[pickle.PickleBuffer] = []
+    stream = pickle.dumps(games, protocol=5, buffer_callback=given.append)
+    assert given
+    # Immutable, and at odd addresses.
+    buffers = [memoryview(b"x" + buffer.raw().tobytes())[1:] for buffer in given]
+    before = [bytes(buffer) for buffer in buffers]
+    twin = pickle.loads(stream, buffers=buffers)
+    arrays = [array for array in (*vars(twin).values(), *twin._canvas) if isinstance(array, np.ndarray)]
+    assert all(array.flags.writeable and array.flags.c_contiguous and array.flags.aligned for array in arrays)
+    assert trace(games, 20, 300) == trace(twin, 20, 300)
+    assert [bytes(buffer) for buffer in buffers] == before
+
+
 def test_load_puts_a_position_into_the_batch() -> None:
     games = tg.BatchGames("petteia", num_games=4, seed=0)
     position = Position.from_text("petteia", "xx6/oo6/8/8/8/8/8/2o5 o 0 -")

@@ -7,18 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.encoding import Encoder
+from tradgames_env.encoding import Canvas, Encoder
 from tradgames_env.envs.crew import PLAY, SAMPLE, STEP, Crew
 from tradgames_env.position import Position, Seed, seed_sequence
 from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, Rows, plan_step
 from tradgames_env.rules.chance import seed_generators
 from tradgames_env.rules.compiling import entry_point
-from tradgames_env.rules.contract import OUTCOME, RUNNING
 from tradgames_env.rules.errors import IllegalMoveError, require_count
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.rules.table import kernel_table
 
 _plan_at_once = entry_point(plan_step)
+
+
+def _own(value: Any) -> Any:
+    """An array's copy in memory of its own, writable and in C order; what is no array as it is.
+
+    What is unpickled may lie in memory that belongs to somebody else or cannot be written to (buffers out of band,
+    mapped files), and compiled code writes without asking.
+    """
+    return np.array(value, order="C") if isinstance(value, np.ndarray) else value
 
 
 class BatchGames:
@@ -28,6 +36,9 @@ class BatchGames:
 
     Game i depends on ``seed``, i and the actions given, not on the number of games or threads. One batch belongs to one
     Python thread at a time; it uses the cores by itself.
+
+    A call that Ctrl-C interrupts may still be at work after it; the next call of any method finishes it first. The
+    arrays can be relied on after that.
 
     Attributes:
         observations: (N, C, H, W) float32 of the seat that decides.
@@ -107,12 +118,14 @@ class BatchGames:
             self.action_masks, self.to_move, self.seats, self.rewards, self.terminated, self.truncated, self.endings,
         )  # fmt: skip
         self._crew: Crew | None = None
+        self._is_stale = False
 
     def reset(self, seed: Seed = None) -> None:
         """Start every game anew; with ``seed``, also seed all generators anew.
 
         Without a seed, generators go on where they are.
         """
+        self._settle()
         if seed is not None:
             self._seed(seed)
         self._everywhere(RESTART)
@@ -129,6 +142,7 @@ class BatchGames:
         Raises:
             ValueError: ``which`` is not (N,) bool.
         """
+        self._settle()
         self._orders[:] = np.where(self._games_mask(which), RESTART, SKIP)
         self._run(STEP)
 
@@ -158,6 +172,7 @@ class BatchGames:
             ValueError: wrong shape or not integers. Nothing was played.
             IllegalMoveError: an action is not legal; the message names the game. Nothing was played.
         """
+        self._settle()
         self._orders[:] = self._integers(actions)
         illegal = _plan_at_once(self.states, self.action_masks, self._orders)
         if illegal >= 0:
@@ -170,6 +185,7 @@ class BatchGames:
         Raises:
             ValueError: ``actions`` is not (N,) integers.
         """
+        self._settle()
         chosen = self._integers(actions)
         inside = (chosen >= 0) & (chosen < self.ruleset.num_actions)
         legal: NDArray[np.bool_] = inside & (self.action_masks[self._everyone, np.where(inside, chosen, 0)] == 1)
@@ -189,6 +205,7 @@ class BatchGames:
 
         A game that is over gets -2.
         """
+        self._settle()
         self._run(SAMPLE)
         return self._sampled.copy()
 
@@ -204,13 +221,10 @@ class BatchGames:
             ValueError: ``moves`` is neither.
         """
         counts = self._move_counts(moves)
-        ended = (self.states[:, OUTCOME] != RUNNING) & (counts > 0)
-        if ended.any():
-            self.restart(ended)
+        self._settle()
         self._counts[:] = counts
-        self._run(PLAY)
         self._orders[:] = np.where(counts > 0, REFRESH, SKIP)
-        self._run(STEP)
+        self._run(PLAY)
         return int(self._counts.sum())
 
     def _move_counts(self, moves: object) -> NDArray[np.int64]:
@@ -224,13 +238,11 @@ class BatchGames:
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Copies of everything that decides how the games go on, as arrays by name."""
-        rows: dict[str, NDArray[Any]] = {
-            "states": self.states,
-            "histories": self.histories,
-            "dice": self._dice,
-            "choices": self._choices,
-        }
-        return {name: array.copy() for name, array in rows.items()}
+        self._settle()
+        return {name: array.copy() for name, array in self._deciding().items()}
+
+    def _deciding(self) -> dict[str, NDArray[Any]]:
+        return {"states": self.states, "histories": self.histories, "dice": self._dice, "choices": self._choices}
 
     def set_state(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what ``get_state`` gave, and rewrite the arrays of all games; rewards and flags are cleared.
@@ -238,13 +250,16 @@ class BatchGames:
         Raises:
             ValueError: an array is missing, or of another shape or dtype. Nothing has changed.
         """
-        for name, mine in self.get_state().items():
-            theirs = arrays.get(name)
+        self._settle()
+        given: dict[str, Any] = {}
+        for name, mine in self._deciding().items():
+            given[name] = theirs = arrays.get(name)
             if theirs is None or (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype):
                 raise ValueError(f"the state needs {name!r} as {mine.shape} {mine.dtype}")
-        self.states[:], self.histories[:] = arrays["states"], arrays["histories"]
-        self._dice[:], self._choices[:] = arrays["dice"], arrays["choices"]
-        self._everywhere(REFRESH)
+        self._is_stale = True
+        self.states[:], self.histories[:] = given["states"], given["histories"]
+        self._dice[:], self._choices[:] = given["dice"], given["choices"]
+        self._refresh()
 
     def position(self, index: int, *, seed: Seed = None) -> Position:
         """Game ``index`` as a ``Position``: a copy with its own generator, so looking ahead foresees no throw.
@@ -253,6 +268,7 @@ class BatchGames:
             ValueError: there is no such game.
         """
         index = self._game_index(index)
+        self._settle()
         return Position.from_rows(self.ruleset, self.states[index], self.histories[index], seed=seed)
 
     def load(self, index: int, position: Position) -> None:
@@ -266,8 +282,11 @@ class BatchGames:
             raise ValueError(f"a Position can be loaded, not {position!r}")
         if position.ruleset is not self.ruleset:
             raise ValueError(f"a position of {position.ruleset.label} cannot stand in games of {self.ruleset.label}")
-        self.states[index], self.histories[index] = position.rows
-        self._everywhere(REFRESH)
+        self._settle()
+        state, history = position.rows
+        self._is_stale = True
+        self.states[index], self.histories[index] = state, history
+        self._refresh()
 
     def close(self) -> None:
         """End the threads; they start again when needed."""
@@ -291,6 +310,17 @@ class BatchGames:
         self._orders[:] = order
         self._run(STEP)
 
+    def _refresh(self) -> None:
+        self._everywhere(REFRESH)
+        self._is_stale = False
+
+    def _settle(self) -> None:
+        """Do what an interrupted call has left undone; before anything else that reads or writes the games."""
+        if self._crew is not None and self._crew.is_working:
+            self._crew.finish()
+        if self._is_stale:
+            self._refresh()
+
     def _run(self, job: int) -> None:
         """Do a job in all games, on all cores."""
         if self._crew is None or self._crew.process != os.getpid():  # threads do not live on in a forked child
@@ -299,14 +329,16 @@ class BatchGames:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the threads, what is loaded by name and what is put together of the rest."""
+        self._settle()
         values = {name: value for name, value in vars(self).items() if name not in ("_crew", "_rows", "observations")}
         values["ruleset"] = (self.ruleset.game, self.ruleset.variant, self.ruleset.overrides)
         values["encoder"] = self.encoder.shape[1:]
         return values
 
     def __setstate__(self, values: dict[str, Any]) -> None:
-        """Restore what ``__getstate__`` gave."""
-        self.__dict__.update(values)
+        """Restore what ``__getstate__`` gave; every array is copied, see ``_own``."""
+        self.__dict__.update({name: _own(value) for name, value in values.items()})
+        self._canvas = Canvas(*map(_own, self._canvas))
         game, variant, overrides = values["ruleset"]
         self.ruleset = load_ruleset(game, variant, **overrides)
         self.encoder = Encoder(self.ruleset, values["encoder"])

@@ -6,6 +6,7 @@ a share of the games that it begins with, in small chunks; who has finished take
 out does not depend on who does what.
 """
 
+import atexit
 import operator
 import os
 import queue
@@ -26,7 +27,10 @@ from tradgames_env.rules.compiling import entry_point, kernel
 from tradgames_env.rules.table import VIEW_SLOT, view_at
 
 STEP, SAMPLE, PLAY = range(3)
-"""Jobs: carry out ``orders`` and write all that follows, draw actions, play random moves."""
+"""Jobs: carry out ``orders`` and write all that follows; draw actions; play random moves, then the same as STEP.
+
+An interrupt falls between two jobs or while one is waited for. So a job leaves nothing to be written by the next one.
+"""
 
 _SMALLEST_SHARE = 64
 """Games a thread: handing fewer over takes longer than playing them."""
@@ -166,12 +170,12 @@ def _attend(rows, canvas, scratch, desk, share, shares, helps):  # type: ignore[
                 last = min(first + chunk, end)
                 # Read only now: as long as a chunk that was taken is not reported done the job cannot change.
                 job = _look(desk, _JOB)
-                if job == STEP:
-                    _step_games(rows, canvas, scratch, first, last)
-                elif job == SAMPLE:
+                if job == SAMPLE:
                     sample_games(rows, scratch.actions, first, last)
                 else:
-                    play_games(rows, scratch.actions, first, last)
+                    if job == PLAY:
+                        play_games(rows, scratch.actions, first, last)
+                    _step_games(rows, canvas, scratch, first, last)
                 done += max(last - first, 0)
         _add(desk, _DONE, done)
     return False
@@ -180,21 +184,37 @@ def _attend(rows, canvas, scratch, desk, share, shares, helps):  # type: ignore[
 _post_at_once, _attend_at_once = entry_point(_post), entry_point(_attend)
 
 
-def _live(bell: "queue.SimpleQueue[bool]", *place: Any) -> None:
-    """A helper's life: sleep until the bell rings, work, and so on; the bell's False ends it."""
+def _live(bell: "queue.SimpleQueue[bool]", errors: list[BaseException], *place: Any) -> None:
+    """A helper's life: sleep until the bell rings, work, and so on; the bell's False ends it, or an error."""
     desk = place[3]
-    while True:
-        _lie_down(desk)
-        if not bell.get():
-            return
-        _attend(*place, True)
+    try:
+        while True:
+            _lie_down(desk)
+            if not bell.get():
+                return
+            _attend(*place, True)
+    except BaseException as error:  # for the thread that waits for the work
+        errors.append(error)
 
 
-def _dismiss(bell: "queue.SimpleQueue[bool]", threads: list[threading.Thread]) -> None:
-    for _ in threads:
+def _ring_out(bell: "queue.SimpleQueue[bool]", helpers: int) -> None:
+    """Tell helpers to end, without waiting: garbage is collected in any thread, under any lock."""
+    for _ in range(helpers):
         bell.put(False)
-    for thread in threads:
-        if thread is not threading.current_thread():
+
+
+_HELPERS: "weakref.WeakKeyDictionary[threading.Thread, queue.SimpleQueue[bool]]" = weakref.WeakKeyDictionary()
+"""Every helper there is, and its bell."""
+
+
+@atexit.register
+def _end_helpers() -> None:
+    """Wait for all helpers to end: a thread that comes out of compiled code when there is no interpreter crashes."""
+    helpers = list(_HELPERS.items())
+    for _, bell in helpers:
+        bell.put(False)
+    for thread, _ in helpers:
+        if thread.is_alive():
             thread.join()
 
 
@@ -219,10 +239,13 @@ class Crew:
 
     Attributes:
         process: id of the process that the helpers live in.
+        is_working: a job was posted, and an interrupt has cut short the waiting for it: ``finish`` it before anything
+            that it reads or writes is touched.
     """
 
     def __init__(self, threads: int, rows: Rows, canvas: Canvas, encoder: Encoder) -> None:
         self.process = os.getpid()
+        self.is_working = False
         self._games = len(rows.orders)
         shares = 1 if config.DISABLE_JIT else max(1, min(threads, self._games // _SMALLEST_SHARE))  # type: ignore[attr-defined]
         desk = _apart(np.full(_NEXT + _LINE * shares, self._games, np.int64))
@@ -232,30 +255,49 @@ class Crew:
         self._desk = desk
         self._place = places[0]
         self._bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._errors: list[BaseException] = []
         self._threads = [
-            threading.Thread(target=_live, args=(self._bell, *place), name=f"tradgames-{place[4]}", daemon=True)
+            threading.Thread(
+                target=_live, args=(self._bell, self._errors, *place), name=f"tradgames-{place[4]}", daemon=True
+            )
             for place in places[1:]
         ]
+        self._ring_out = weakref.finalize(self, _ring_out, self._bell, len(self._threads))
+        self._ring_out.atexit = False  # all helpers together end then
         for thread in self._threads:
+            _HELPERS[thread] = self._bell
             thread.start()
-        self.dismiss = weakref.finalize(self, _dismiss, self._bell, self._threads)
+
+    def dismiss(self) -> None:
+        """End the helpers, and wait until they have ended."""
+        self._ring_out()
+        for thread in self._threads:
+            thread.join()
 
     def run(self, job: int) -> None:
-        """Do one of the jobs in all games.
+        """Do one of the jobs in all games, the one before being finished.
 
         Raises:
-            RuntimeError: a helper has died of an error in a game's kernels.
+            RuntimeError: as ``finish``.
         """
-        if self._desk[_DONE] < self._games:  # an interrupt has cut short the waiting for the job before
-            self._finish()
+        self.is_working = True
         try:
             for _ in range(_post_at_once(self._desk, job)):
                 self._bell.put(True)
         finally:
-            self._finish()
+            self.finish()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Work until the job is done in all games, those that helpers have taken included.
+
+        Raises:
+            RuntimeError: a helper has died of an error in a game's kernels, or in a fork amid its work.
+        """
         while not _attend_at_once(*self._place, False):
-            if not all(thread.is_alive() for thread in self._threads):
-                raise RuntimeError("a helper thread of the batch ended with an error, which it has written to stderr")
+            # Threads are not asked whether they live: an interrupt in ``is_alive`` makes Python take them for dead.
+            if self._errors:
+                raise RuntimeError("a helper thread of the batch ended with an error") from self._errors[0]
+            if self.process != os.getpid():
+                raise RuntimeError("the process was forked after an interrupt, while helper threads were at work")
             time.sleep(0)
+        self.is_working = False

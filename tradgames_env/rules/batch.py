@@ -200,7 +200,7 @@ def sample_games(rows, scratch, begin, end):  # type: ignore[no-untyped-def]
 
 @kernel(types.void(ROWS, _ACTIONS, int64, int64))
 def play_games(rows, scratch, begin, end):  # type: ignore[no-untyped-def]
-    """Play ``counts`` uniform random legal moves in each game, starting anew whenever it ends.
+    """Play ``counts`` uniform random legal moves in each game, starting anew whenever it ends or had ended before.
 
     The games' throws and actions come from the same generator.
     """
@@ -211,6 +211,8 @@ def play_games(rows, scratch, begin, end):  # type: ignore[no-untyped-def]
     for i in range(begin, end):
         state, history, rng = rows.states[i], rows.histories[i], rows.dice[i]
         finished = 0
+        if rows.counts[i] > 0 and state[OUTCOME] != RUNNING:
+            start_game(initial, apply_chance, params, odds, state, history, rng)
         for _ in range(rows.counts[i]):
             apply(params, state, history, _random_action(legal, sample, params, state, history, scratch, rng))
             resolve_chance(apply_chance, params, odds, state, history, rng)
