@@ -1,6 +1,6 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
-# make solve-all  makes every table of exact values that takes minutes, for the agent called perfect
+# make solve-all  makes the tables of exact values of docs/solving.md in some minutes, for the agent called perfect
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
