@@ -4,7 +4,6 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 from matplotlib.patches import Patch
@@ -13,7 +12,7 @@ from publish_facts import by_material, largest, percent, picture_name
 from tradgames_env import rendering
 from tradgames_env.position import Position
 from tradgames_env.rules.ruleset import load_ruleset
-from training.bench_plots import COLOURS, FAINT, GRID, INK, STYLE
+from training.bench_plots import COLOURS, FAINT, GRID, INK, save
 
 BLUE, ORANGE, GREEN = COLOURS[:3]
 PALE = "#d9cfbc"
@@ -41,15 +40,7 @@ def draw(facts: Facts, titles: Mapping[str, str], folder: pathlib.Path) -> list[
         "short_ways": lambda: _short_ways(largest(facts["games"], "yut_nori")),
         "endings": lambda: _endings(facts["endings"], titles),
     }
-    drawn = []
-    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
-        for name, paint in painters.items():
-            picture = paint()
-            if picture is None:
-                continue
-            path = folder / f"facts_{name}.svg"
-            picture.savefig(path, metadata={"Date": None, "Creator": None})
-            drawn.append(path)
+    drawn = save(painters, folder, "facts_")
     for name, shown in boards(facts).items():
         path = folder / f"facts_{name}.svg"
         path.write_text(board(shown), encoding="utf-8")

@@ -9,8 +9,9 @@ from typing import Any
 from rich.progress import Progress
 
 import tradgames_env as tg
+from tradgames_env.processors import cores
 from training.bench import Task, clocked, measure
-from training.bench_tasks import batch_steps, cores, playouts
+from training.bench_tasks import batch_steps, playouts
 from training.provenance import machine
 
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)

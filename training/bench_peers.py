@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradgames_env.processors import cores
 from training.bench import Task, clocked
-from training.bench_tasks import BATCH, cores, env_steps
+from training.bench_tasks import BATCH, env_steps
 
 _ROLLOUTS = 20
 _SAMPLED_GAMES = 100

@@ -80,6 +80,15 @@ def draw(result: Mapping[str, Any], folder: pathlib.Path, prefix: str = "bench_"
         "memory": lambda: _memory(result["growth"]),
         "peers": lambda: _peers(result["figures"]),
     }
+    return save(painters, folder, prefix)
+
+
+def save(painters: Mapping[str, Callable[[], Picture | None]], folder: pathlib.Path, prefix: str) -> list[pathlib.Path]:
+    """Write what each painter makes to ``<prefix><name>.svg``, the same bytes every time, and return the files.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
     drawn = []
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         for name, paint in painters.items():

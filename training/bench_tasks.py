@@ -1,13 +1,13 @@
 """What ``tradgames bench`` measures of this package, and the baselines that run beside it."""
 
 import importlib
-import os
 import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import tradgames_env as tg
 from tradgames_env.encoding import Encoder
+from tradgames_env.processors import cores
 from tradgames_env.rules.ruleset import load_ruleset
 from training.bench import Figure, Task, clocked
 from training.yardstick import Yardstick
@@ -23,11 +23,6 @@ class Topic(NamedTuple):
 
     title: str
     unit: str
-
-
-def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 BATCH = 2048

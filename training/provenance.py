@@ -8,6 +8,7 @@ import platform
 from collections.abc import Sequence
 from typing import Any
 
+from tradgames_env.processors import cores
 from tradgames_env.version import __version__
 
 _PACKAGES = ("numpy", "numba", "gymnasium", "pettingzoo", "torch")
@@ -28,7 +29,7 @@ def machine() -> dict[str, Any]:
     """Processor, cores this process may use, memory in GiB and operating system."""
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "memory_gib": _memory_gib(),
         "system": f"{platform.system()} {platform.machine()}",
     }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tradgames_env.encoding import Canvas, Encoder
 from tradgames_env.envs.crew import PLAY, SAMPLE, STEP, Crew
 from tradgames_env.position import Position, Seed, seed_sequence
+from tradgames_env.processors import cores
 from tradgames_env.rules.batch import REFRESH, RESTART, SKIP, Rows, plan_step
 from tradgames_env.rules.chance import seed_generators
 from tradgames_env.rules.compiling import entry_point
@@ -84,8 +85,7 @@ class BatchGames:
         if not isinstance(restart_finished, bool):
             raise ValueError(f"restart_finished must be True or False, not {restart_finished!r}")
         self.restart_finished = restart_finished
-        cores = len(os.sched_getaffinity(0))
-        self.num_threads = cores if num_threads is None else require_count("num_threads", num_threads, 1)
+        self.num_threads = cores() if num_threads is None else require_count("num_threads", num_threads, 1)
         self.encoder = Encoder(self.ruleset, pad_to)
         self._allocate()
         self._seed(seed)

@@ -20,7 +20,6 @@ out: endless play is worth 0 to both sides.
 
 import dataclasses
 import enum
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,6 +27,7 @@ import numpy as np
 from numba import float32, float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
+from tradgames_env.processors import cores
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
@@ -419,8 +419,3 @@ class Expectation:
 
 
 _SAMPLES, _SAMPLE_SIZE = 64, 64
-
-
-def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

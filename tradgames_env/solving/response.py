@@ -21,6 +21,7 @@ from numba import boolean, float64, int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.position import Position
+from tradgames_env.processors import cores
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import (
     APPLY,
@@ -34,7 +35,6 @@ from tradgames_env.rules.contract import (
     State,
 )
 from tradgames_env.rules.ruleset import Ruleset
-from tradgames_env.solving.expectation import cores
 from tradgames_env.solving.indexing import RANK, UNRANK, PositionIndex, TableError
 from tradgames_env.solving.retrograde import without_history
 

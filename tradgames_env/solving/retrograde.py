@@ -32,10 +32,10 @@ import numpy as np
 from numba import int16, int32, int64, types, uint64
 from numpy.typing import NDArray
 
+from tradgames_env.processors import cores
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import APPLY, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
-from tradgames_env.solving.expectation import cores
 from tradgames_env.solving.indexing import PREDECESSORS, RANK, UNRANK, Layer, PositionIndex, TableError
 from tradgames_env.solving.table import LONGEST
 

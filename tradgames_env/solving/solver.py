@@ -22,9 +22,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tradgames_env.processors import cores
 from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.solving import retrograde
-from tradgames_env.solving.expectation import Expectation, Keep, Stage, cores
+from tradgames_env.solving.expectation import Expectation, Keep, Stage
 from tradgames_env.solving.indexing import PositionIndex, TableError, load_index, telling_options
 from tradgames_env.solving.table import (
     DISTANCE,
