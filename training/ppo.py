@@ -33,6 +33,7 @@ from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabil
 from tradgames_env.envs.batch_games import BatchGames
 from training.checkpoint import load_state, save_state, write_checkpoint
 from training.config import BudgetConfig, ConfigError, PPOConfig, TrainConfig, parse_config
+from training.durable import remove_leftovers, write_file
 from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves, game_metrics
 from training.opponents import OpponentPool
 from training.rollout import Rollout, SelfPlay
@@ -422,6 +423,8 @@ class _Run:
         """
         path = self.run_dir / STATE_FILE
         arrays, record = load_state(path)
+        for folder in (self.run_dir, self.run_dir / "checkpoints"):
+            remove_leftovers(folder)
         try:
             self._take_up(arrays, record)
         except (ConfigError, CheckpointError):
@@ -448,7 +451,7 @@ class _Run:
         """Save the minibatch of a loss that is not a number, and say so."""
         path = self.run_dir / BAD_BATCH_FILE
         fields = {field.name: getattr(error.batch, field.name) for field in dataclasses.fields(error.batch)}
-        safetensors.numpy.save_file({name: tensor.cpu().numpy() for name, tensor in fields.items()}, str(path))
+        write_file(path, safetensors.numpy.save({name: tensor.cpu().numpy() for name, tensor in fields.items()}))
         return TrainingError(
             f"{error} in iteration {self.iteration + 1}; the minibatch is in {path}. "
             "A smaller ppo.learning_rate or ppo.max_grad_norm usually helps"
