@@ -1,13 +1,9 @@
 """Writing checkpoints and the state a run resumes from: safetensors and JSON, never pickle, every write atomic."""
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,11 +23,12 @@ from tradgames_env.agents.checkpoint import (
 from tradgames_env.agents.network import PolicyValueNetwork
 from tradgames_env.encoding import ENCODER_VERSION
 from training.config import TrainConfig
+from training.durable import write_file, write_folder
 from training.provenance import versions
 
 CARD_FILE = "README.md"
 _PACKAGES = ("numpy", "numba", "torch", "safetensors")
-_STATE_VERSION = "1"
+_STATE_VERSION = "2"
 
 
 def write_checkpoint(
@@ -155,67 +152,17 @@ def _strength_lines(strength: dict[str, Any] | None) -> list[str]:
 
 
 def _write_folder(folder: pathlib.Path, record: CheckpointRecord, weights: bytes) -> None:
-    _restore_moved_aside(folder)
-    if folder.is_symlink() or (folder.exists() and not _may_be_replaced(folder)):
-        raise FileExistsError(f"{folder} exists and is no checkpoint; nothing was written")
-    temporary = pathlib.Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
-    try:
-        for name, data in (
-            (WEIGHTS_FILE, weights),
-            (RECORD_FILE, record.to_json().encode()),
-            (CARD_FILE, model_card(record).encode()),
-        ):
-            _write_durably(temporary / name, data)
-        temporary.chmod(0o755)
-        _sync_folder(temporary)
-        _put_in_place(temporary, folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    files = {
+        WEIGHTS_FILE: weights,
+        RECORD_FILE: record.to_json().encode(),
+        CARD_FILE: model_card(record).encode(),
+    }
+    write_folder(folder, files, _may_be_replaced)
 
 
 def _may_be_replaced(folder: pathlib.Path) -> bool:
     """Whether it is a checkpoint or an empty folder: nobody's other work."""
     return folder.is_dir() and ((folder / RECORD_FILE).is_file() or not any(folder.iterdir()))
-
-
-def _put_in_place(temporary: pathlib.Path, folder: pathlib.Path) -> None:
-    """Give the new folder its name; an old one steps aside first, since a full folder cannot be overwritten."""
-    aside = _aside(folder)
-    if folder.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        os.rename(folder, aside)
-    os.rename(temporary, folder)
-    _sync_folder(folder.parent)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _restore_moved_aside(folder: pathlib.Path) -> None:
-    """Undo a replacement that was killed between its two renames."""
-    aside = _aside(folder)
-    if aside.exists() and not folder.exists():
-        os.rename(aside, folder)
-
-
-def _aside(folder: pathlib.Path) -> pathlib.Path:
-    return folder.with_name(f".{folder.name}.old")
-
-
-def _write_durably(path: pathlib.Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: pathlib.Path) -> None:
-    # Windows cannot open folders, and needs no such call.
-    with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def save_state(path: pathlib.Path, arrays: Mapping[str, NDArray[Any]], record: Mapping[str, Any]) -> None:
@@ -225,18 +172,13 @@ def save_state(path: pathlib.Path, arrays: Mapping[str, NDArray[Any]], record: M
         path: the file; replaced when it exists.
         arrays: by name.
         record: JSON, kept in the header of the file.
+
+    Raises:
+        StorageError: the disk is full, or may not be written to.
     """
-    header = {"version": _STATE_VERSION, "record": json.dumps(record)}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    temporary = path.with_suffix(".tmp")
-    try:
-        _write_durably(temporary, safetensors.numpy.save(contiguous, metadata=header))
-        os.replace(temporary, path)
-    except OSError as error:
-        # A full disk: what was written of the new state only takes up room; the old one is still there.
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    _sync_folder(path.parent)
+    header = {"version": _STATE_VERSION, "record": json.dumps(record), "sha256": _checksum(contiguous)}
+    write_file(path, safetensors.numpy.save(contiguous, metadata=header))
 
 
 def load_state(path: pathlib.Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -253,6 +195,15 @@ def load_state(path: pathlib.Path) -> tuple[dict[str, NDArray[Any]], dict[str, A
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
         if header.get("version") != _STATE_VERSION:
             raise ValueError(f"its version is {header.get('version')!r}, not {_STATE_VERSION!r}")
+        if header.get("sha256") != _checksum(arrays):
+            raise ValueError("its checksum is not the one noted")
         return arrays, json.loads(header["record"])
     except (safetensors.SafetensorError, ValueError, KeyError, OSError) as error:
         raise CheckpointError(f"{path}: it cannot be read ({error}); start without resume") from None
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from training.durable import write_file
 from training.rollout import GameCounts
 
 METRICS_FILE = "metrics.jsonl"
@@ -89,9 +90,7 @@ class MetricsLog:
     def __init__(self, run_dir: pathlib.Path, iteration: int, console: Console) -> None:
         path = run_dir / METRICS_FILE
         kept = [line for line in read_metrics(path) if line["iteration"] <= iteration] if iteration else []
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        os.replace(temporary, path)
+        write_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = path.open("a", encoding="utf-8")
         self._board = _open_board(run_dir, kept[-1]["steps"] + 1 if kept else None, console)
 

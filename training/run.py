@@ -21,6 +21,7 @@ from torch import Tensor
 from tradgames_env.agents.checkpoint import CheckpointError
 from training.checkpoint import load_state
 from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
+from training.durable import remove_leftovers, write_file
 from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
 
 STATE_FILE = "resume.safetensors"
@@ -104,6 +105,8 @@ class Run(abc.ABC):
         """
         path = self.run_dir / STATE_FILE
         arrays, record = load_state(path)
+        for folder in (self.run_dir, self.run_dir / "checkpoints"):
+            remove_leftovers(folder)
         try:
             self._refuse_changes(parse_config(record["config"], str(path)))
             self.take_up(arrays, record)
@@ -127,7 +130,7 @@ class Run(abc.ABC):
         path = self.run_dir / BAD_BATCH_FILE
         fields = {field.name: getattr(error.batch, field.name) for field in dataclasses.fields(error.batch)}
         tensors = {name: value.cpu().numpy() for name, value in fields.items() if isinstance(value, Tensor)}
-        safetensors.numpy.save_file(tensors, str(path))
+        write_file(path, safetensors.numpy.save(tensors))
         return TrainingError(
             f"{error} in iteration {self.iteration + 1}; the minibatch is in {path}. {self.advice} usually helps"
         )

@@ -9,7 +9,7 @@ import torch
 from tradgames_env.agents.checkpoint import CheckpointError, NetworkRecord, read_checkpoint, read_record
 from tradgames_env.agents.network import PolicyValueNetwork
 from tradgames_env.encoding import Encoder
-from training import checkpoint
+from training import checkpoint, durable
 from training.config import TrainConfig, parse_config
 
 CONFIG = {"game": {"name": "puluc", "variant": "mini"}, "network": {"width": 8, "blocks": 1}, "budget": {"steps": 10}}
@@ -75,7 +75,7 @@ def test_a_failed_write_leaves_the_old_checkpoint(
     def full_disk(path: pathlib.Path, data: bytes) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(checkpoint, "_write_durably", full_disk)
+    monkeypatch.setattr(durable, "_write_through", full_disk)
     with pytest.raises(OSError, match="no space left"):
         checkpoint.write_checkpoint(tmp_path / "c", network_for(config, 1), config, 2)
     assert read_checkpoint(tmp_path / "c").record.steps == 1
@@ -93,7 +93,7 @@ def test_a_replacement_killed_between_its_renames_loses_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "_put_in_place", die)
+        patch.setattr(durable, "_put_in_place", die)
         with pytest.raises(KeyboardInterrupt):
             checkpoint.write_checkpoint(folder, network_for(config, 1), config, 2)
     assert read_checkpoint(folder).record.steps == 1
@@ -165,4 +165,10 @@ def test_damaged_state(tmp_path: pathlib.Path) -> None:
         checkpoint.load_state(path)
     path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="cannot be read"):
+        checkpoint.load_state(path)
+    checkpoint.save_state(path, {"a": np.zeros(100)}, {})
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="checksum is not the one noted"):
         checkpoint.load_state(path)
