@@ -7,9 +7,9 @@ import numpy as np
 from numba import boolean, float32, float64, int16, int32, int64, types, uint64
 
 from tradgames_env.rules.batch import start_game
-from tradgames_env.rules.chance import random_below, resolve_chance
+from tradgames_env.rules.chance import draw_outcome, random_below, resolve_chance
 from tradgames_env.rules.compiling import kernel
-from tradgames_env.rules.contract import OUTCOME, RUNNING
+from tradgames_env.rules.contract import CHANCE, OUTCOME, RUNNING
 from tradgames_env.rules.table import APPLY_SLOT, CHANCE_SLOT, INITIAL_SLOT, LEGAL_SLOT
 from tradgames_env.rules.table import apply_at, chance_at, initial_at, legal_at
 
@@ -17,9 +17,29 @@ _KERNELS, _PARAMS, _ODDS = uint64[::1], int32[::1], float64[:, ::1]
 _STATES, _HISTORIES, _WORDS, _ROWS = int16[:, ::1], uint64[:, ::1], uint64[:, ::1], int64[::1]
 
 
-@kernel(types.void(_KERNELS, _PARAMS, _ODDS, _STATES, _HISTORIES, _WORDS, _ROWS))
-def advance_games(kernels, params, odds, states, histories, words, actions):  # type: ignore[no-untyped-def]
-    """Play one action in each game, up to the next decision or the end.
+@kernel(types.void(_KERNELS, _PARAMS, _STATES, _HISTORIES, _ROWS, _ROWS))
+def play_moves(kernels, params, states, histories, throws, actions):  # type: ignore[no-untyped-def]
+    """Let each game's throw show an outcome, then play an action in it; either may be -1 for none.
+
+    Args:
+        kernels: see ``table.kernel_table``.
+        params: of the ruleset.
+        states: (N, S), changed in place.
+        histories: (N, H), changed in place.
+        throws: (N,) outcomes of the throws that are due.
+        actions: (N,) legal actions.
+    """
+    apply, apply_chance = apply_at(kernels[APPLY_SLOT]), chance_at(kernels[CHANCE_SLOT])
+    for i in range(states.shape[0]):
+        if throws[i] >= 0:
+            apply_chance(params, states[i], histories[i], throws[i])
+        if actions[i] >= 0:
+            apply(params, states[i], histories[i], actions[i])
+
+
+@kernel(types.void(_KERNELS, _PARAMS, _ODDS, _STATES, _HISTORIES, _WORDS))
+def throw_games(kernels, params, odds, states, histories, words):  # type: ignore[no-untyped-def]
+    """Throw in each game until a seat has to decide or the game is over.
 
     Args:
         kernels: see ``table.kernel_table``.
@@ -28,12 +48,24 @@ def advance_games(kernels, params, odds, states, histories, words, actions):  # 
         states: (N, S), changed in place.
         histories: (N, H), changed in place.
         words: (N, 1) generators of the throws, advanced in place.
-        actions: (N,) legal actions.
     """
-    apply, apply_chance = apply_at(kernels[APPLY_SLOT]), chance_at(kernels[CHANCE_SLOT])
+    apply_chance = chance_at(kernels[CHANCE_SLOT])
     for i in range(states.shape[0]):
-        apply(params, states[i], histories[i], actions[i])
         resolve_chance(apply_chance, params, odds, states[i], histories[i], words[i])
+
+
+@kernel(types.void(_ODDS, _STATES, _WORDS, _ROWS))
+def draw_throws(odds, states, words, out_throws):  # type: ignore[no-untyped-def]
+    """Draw an outcome of the throw that is due in each game, -1 where none is.
+
+    Args:
+        odds: of the ruleset's throws.
+        states: (N, S).
+        words: (N, 1) generators, advanced in place.
+        out_throws: (N,).
+    """
+    for i in range(states.shape[0]):
+        out_throws[i] = draw_outcome(odds, states[i, CHANCE], words[i]) if states[i, CHANCE] != 0 else -1
 
 
 @kernel(types.void(_KERNELS, _PARAMS, _ODDS, _STATES, _HISTORIES, _WORDS, int32[::1], _ROWS, _ROWS))
@@ -66,19 +98,20 @@ def begin_games(kernels, params, odds, states, histories, words, scratch, rows, 
 
 @kernel(types.void(_KERNELS, _PARAMS, _STATES, _HISTORIES, int32[:, ::1], _ROWS))
 def list_legal(kernels, params, states, histories, out_actions, out_counts):  # type: ignore[no-untyped-def]
-    """List the legal actions of each game, in ascending order, -1 behind them.
+    """List the legal actions of each game, in ascending order, -1 behind them; none where no seat decides.
 
     Args:
         kernels: see ``table.kernel_table``.
         params: of the ruleset.
-        states: (N, S), in each of which a seat decides.
+        states: (N, S).
         histories: (N, H).
         out_actions: (N, A).
         out_counts: (N,).
     """
     legal = legal_at(kernels[LEGAL_SLOT])
     for i in range(states.shape[0]):
-        count = legal(params, states[i], histories[i], out_actions[i])
+        decides = states[i, OUTCOME] == RUNNING and states[i, CHANCE] == 0
+        count = legal(params, states[i], histories[i], out_actions[i]) if decides else 0
         out_actions[i, :count].sort()
         out_actions[i, count:] = -1
         out_counts[i] = count

@@ -143,7 +143,7 @@ class Run(abc.ABC):
 
 
 def train_run(
-    make: Callable[[], Run], config: TrainConfig, run_dir: pathlib.Path, resume: bool, console: Console | None
+    make: Callable[[], Run], config: TrainConfig, run_dir: pathlib.Path, resume: bool, console: Console
 ) -> pathlib.Path:
     """Carry a run out; ``training.train.train`` says what it means.
 
@@ -152,9 +152,8 @@ def train_run(
         config: what to do.
         run_dir: folder of the run.
         resume: go on with the run in it.
-        console: for the progress bar and notes; standard error when None.
+        console: for the progress bar and notes.
     """
-    console = console or Console(stderr=True)
     if not resume and any((run_dir / name).exists() for name in (STATE_FILE, METRICS_FILE, "checkpoints")):
         raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
     with _torch_threads(config.threads), _stop_signals() as stop, contextlib.closing(make()) as run:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 def lambda_returns(
     values: NDArray[np.float32],
+    expected: NDArray[np.float32],
     finals: NDArray[np.float32],
     ended: NDArray[np.bool_],
     cut: NDArray[np.bool_],
@@ -19,11 +20,13 @@ def lambda_returns(
 ) -> NDArray[np.float32]:
     """Mixtures of what was expected at each decision and at those after it, and of what came out.
 
-    The target of a decision is ``(1 - trace) * its value + trace * the target of the next one``, the result taking the
-    place of the latter at the last decision of a game. Where no more is known, it is the value.
+    The target of a decision is its value plus ``trace`` times the surprise: the target of the next decision, or the
+    result at the last one of a game, less what was expected of it. Where no more is known, it is the value.
 
     Args:
         values: (T, N, K) of the position of each decision, after its search.
+        expected: (T, N, K) of what the decision leads to. The value itself, unless a throw's luck is to be left out:
+            then what was expected after the throw.
         finals: (T, N, K), how the game ended; read where ``ended``.
         ended: (T, N), the decision ended its game; what follows is another one.
         cut: (T, N), the move was not the player's own choice: what follows says nothing of the position.
@@ -32,13 +35,12 @@ def lambda_returns(
     Returns:
         (T, N, K) float32.
     """
-    targets = np.empty_like(values)
-    following = values[-1]
+    targets = values.copy()
     for step in reversed(range(len(values))):
+        following = targets[step + 1] if step + 1 < len(values) else expected[step]
         following = np.where(ended[step, :, None], finals[step], following)
-        mixed = (1.0 - trace) * values[step] + trace * following
-        following = np.where(cut[step, :, None], values[step], mixed).astype(np.float32)
-        targets[step] = following
+        surprise = np.where(cut[step, :, None], np.float32(0), following - expected[step])
+        targets[step] += np.float32(trace) * surprise
     return targets
 
 

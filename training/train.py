@@ -1,6 +1,7 @@
 """Training by whichever method a configuration names."""
 
 import pathlib
+from collections.abc import Callable
 
 from rich.console import Console
 
@@ -31,13 +32,19 @@ def train(
         ConfigError: ``run_dir`` already holds a run, or the one to resume had another configuration.
         CheckpointError: there is nothing to resume from.
         TrainingError: the loss is no longer a number; the minibatch is saved.
+        EngineError: shards cannot be played by the engine that the configuration names.
     """
     run_dir = pathlib.Path(run_dir)
-    return train_run(lambda: _make(config, run_dir), config, run_dir, resume, console)
+    console = console or Console(stderr=True)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    return train_run(lambda: _make(config, run_dir, say), config, run_dir, resume, console)
 
 
-def _make(config: TrainConfig, run_dir: pathlib.Path) -> Run:
+def _make(config: TrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> Run:
     if isinstance(config, AlphaZeroTrainConfig):
-        return AlphaZeroRun(config, run_dir)
+        return AlphaZeroRun(config, run_dir, say)
     assert isinstance(config, PPOTrainConfig)
     return PPORun(config, run_dir)
