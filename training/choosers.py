@@ -107,9 +107,7 @@ class Chooser(Protocol):
     waits_for_throws: bool
     """Games are left where a throw is due, instead of at decisions."""
 
-    def choose(
-        self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]
-    ) -> Decisions:
+    def choose(self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]) -> Decisions:
         """Decide in N running games.
 
         Args:
@@ -159,9 +157,7 @@ class TreeChooser:
             margin_weight=margin_weight,
         )
 
-    def choose(
-        self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]
-    ) -> Decisions:
+    def choose(self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]) -> Decisions:
         """See ``Chooser``."""
         full = (self._rng.random(len(states)) < self._config.full_share) & (players == LEARNER)
         fast = min(self._config.fast_simulations, self._simulations)
@@ -195,9 +191,7 @@ class TreeChooser:
         for rows in parts:
             judge = self._judges[int(players[rows[0]])]
             words = self._words[rows, 0]
-            results.append(
-                self._search.improve(judge.evaluate, states[rows], histories[rows], budgets[rows], words)
-            )
+            results.append(self._search.improve(judge.evaluate, states[rows], histories[rows], budgets[rows], words))
             self._words[rows, 0] = words
         if len(parts) == 1:
             return results[0]
@@ -239,9 +233,7 @@ class OutlookChooser:
         self._rng = rng
         self._search = Expectimax(ruleset, plies=1, temperature=config.temperature, margin_weight=margin_weight)
 
-    def choose(
-        self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]
-    ) -> Decisions:
+    def choose(self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]) -> Decisions:
         """See ``Chooser``."""
         evaluate = self._judge.evaluate
         outlook = self._search.look(evaluate, states, histories)
@@ -274,7 +266,5 @@ class OutlookChooser:
     ) -> tuple[NDArray[np.int16], NDArray[np.uint64]]:
         seen, seen_histories = states.copy(), histories.copy()
         nothing = np.full(len(states), -1)
-        play_moves(
-            kernel_table(self._ruleset.kernels), self._ruleset.params, seen, seen_histories, throws, nothing
-        )
+        play_moves(kernel_table(self._ruleset.kernels), self._ruleset.params, seen, seen_histories, throws, nothing)
         return seen, seen_histories

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
-
 from tradgames_env.agents.layout import InputLayout
+
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities
 from tradgames_env.encoding import PLANES
 from tradgames_env.rules.ruleset import Ruleset
@@ -170,7 +170,9 @@ class Learner:
 
     def restore(self, arrays: Arrays) -> None:
         """Take up what ``state`` gave."""
-        self.network.load_state_dict({name: torch.from_numpy(array) for name, array in part_of(arrays, "network").items()})
+        self.network.load_state_dict(
+            {name: torch.from_numpy(array) for name, array in part_of(arrays, "network").items()}
+        )
         for name, array in part_of(arrays, "average").items():
             self.average[name].copy_(torch.from_numpy(array))
         restore_optimiser(self.optimiser, part_of(arrays, "adam"))
@@ -198,9 +200,7 @@ def losses(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> 
         value_loss = (outputs.value[:, 0] - batch.results).square().mean()
         values = outputs.value[:, 0].detach()
     margin_loss = (outputs.margin[:, 0] - batch.margins).square().mean()
-    loss = (
-        config.policy_weight * policy_loss + config.value_weight * value_loss + config.margin_weight * margin_loss
-    )
+    loss = config.policy_weight * policy_loss + config.value_weight * value_loss + config.margin_weight * margin_loss
     variance = batch.results.var(unbiased=False).clamp(min=1e-9)
     parts = {
         "loss/policy": policy_loss,

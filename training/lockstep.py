@@ -10,8 +10,16 @@ from tradgames_env.rules.batch import start_game
 from tradgames_env.rules.chance import draw_outcome, random_below, resolve_chance
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import CHANCE, OUTCOME, RUNNING
-from tradgames_env.rules.table import APPLY_SLOT, CHANCE_SLOT, INITIAL_SLOT, LEGAL_SLOT
-from tradgames_env.rules.table import apply_at, chance_at, initial_at, legal_at
+from tradgames_env.rules.table import (
+    APPLY_SLOT,
+    CHANCE_SLOT,
+    INITIAL_SLOT,
+    LEGAL_SLOT,
+    apply_at,
+    chance_at,
+    initial_at,
+    legal_at,
+)
 
 _KERNELS, _PARAMS, _ODDS = uint64[::1], int32[::1], float64[:, ::1]
 _STATES, _HISTORIES, _WORDS, _ROWS = int16[:, ::1], uint64[:, ::1], uint64[:, ::1], int64[::1]

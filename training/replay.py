@@ -29,9 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 NAMES = ("features", "actions", "probabilities", "weights", "results", "draws", "margins")
 
 
-def policy_weights(
-    taught: NDArray[np.bool_], surprises: NDArray[np.float32], share: float
-) -> NDArray[np.float32]:
+def policy_weights(taught: NDArray[np.bool_], surprises: NDArray[np.float32], share: float) -> NDArray[np.float32]:
     """(n,) float32 with a mean of 1 over the samples whose policies are learned from, 0 for the others.
 
     Args:
@@ -47,9 +45,7 @@ def policy_weights(
 def merge(parts: Sequence[Arrays]) -> Arrays:
     """The samples of several parts, in their order; lists of actions are made equally long."""
     width = max(part["actions"].shape[1] for part in parts)
-    return {
-        name: np.concatenate([_widened(name, part[name], width) for part in parts]) for name in parts[0]
-    }
+    return {name: np.concatenate([_widened(name, part[name], width) for part in parts]) for name in parts[0]}
 
 
 def _widened(name: str, array: NDArray[Any], width: int) -> NDArray[Any]:

@@ -19,8 +19,18 @@ from numpy.typing import NDArray
 from tradgames_env.agents.checkpoint import NetworkRecord
 from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.rules.chance import seed_generators
-from tradgames_env.rules.contract import BLACK_WINS, DRAW, MARGIN, MOVER, NATURAL_WINS, OUTCOME, PAYOFF, RUNNING, TRUNCATED
-from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.rules.contract import (
+    BLACK_WINS,
+    DRAW,
+    MARGIN,
+    MOVER,
+    NATURAL_WINS,
+    OUTCOME,
+    PAYOFF,
+    RUNNING,
+    TRUNCATED,
+)
+from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.rules.table import kernel_table
 from training.choosers import LEARNER, Chooser, Decisions, Judge, OutlookChooser, TreeChooser, view_signs
 from training.config import SearchConfig, SelfPlayConfig
@@ -126,9 +136,7 @@ class _Shard:
         task = self._task
         if task.search.improver == "expectimax":
             return OutlookChooser(self._ruleset, judges, task.search, task.margin_weight, words, self._rng)
-        return TreeChooser(
-            self._ruleset, judges, task.search, task.simulations, task.margin_weight, words, self._rng
-        )
+        return TreeChooser(self._ruleset, judges, task.search, task.simulations, task.margin_weight, words, self._rng)
 
     def _take_up(self, games: int) -> None:
         """Arrays of the games and of the window, with what the iteration before left."""
@@ -212,9 +220,7 @@ class _Shard:
             play_moves(self._kernels, self._ruleset.params, states, histories, throws, nothing)
         list_legal(self._kernels, self._ruleset.params, states, histories, self._legal, self._legal_counts)
 
-    def _note(
-        self, at: int, found: Decisions, own: NDArray[np.bool_], careless: NDArray[np.bool_]
-    ) -> None:
+    def _note(self, at: int, found: Decisions, own: NDArray[np.bool_], careless: NDArray[np.bool_]) -> None:
         expectations = self._learner.expectations(found.seen, found.features)
         shaping = np.float32(self._task.margin_weight) * expectations.margins
         width = max(1, int(self._legal_counts.max()))
