@@ -55,7 +55,7 @@ class AlphaZeroRun(Run):
         ruleset = config.game.ruleset()
         try:
             record = NetworkRecord.for_games(
-                [ruleset], config.network.width, config.network.blocks, trunk="mlp", value="wdl"
+                [ruleset], config.network.width, config.network.blocks, trunk=config.network.trunk, value="wdl"
             )
         except ValueError as error:
             raise ConfigError(f"{error}; give a smaller network.width or network.blocks") from None

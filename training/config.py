@@ -67,6 +67,13 @@ class NetworkConfig(_Section):
     """Residual blocks, one hidden layer each."""
 
 
+class SearchNetworkConfig(NetworkConfig):
+    """Size and kind of the network."""
+
+    trunk: Literal["mlp", "conv"] = "mlp"
+    """Hidden layers: "mlp" reads the board as a list, "conv" as planes; on a CPU the first learns more in less time."""
+
+
 class BudgetConfig(_Section):
     """When a run ends: at whichever limit comes first. Schedules run over the same limits."""
 
@@ -159,6 +166,10 @@ class PlayConfig(_Section):
     """Choose by the network's values of the positions one move (and throw) ahead, instead of by its policy."""
     margin_weight: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
     """Worth of the largest possible gain of margin in these values; a win is 1."""
+    simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Choose by a tree search of so many simulations; 0 for none."""
+    plies: Annotated[int, Field(ge=0, le=4)] = 0
+    """Choose by the values after so many moves and the throws between them, in games of dice; 0 for none."""
 
 
 class SearchConfig(_Section):
@@ -290,6 +301,8 @@ class AlphaZeroTrainConfig(TrainConfig):
     """A training run by search: the network learns what its search finds."""
 
     method: Literal["alphazero"]
+    """See the other method."""
+    network: SearchNetworkConfig = SearchNetworkConfig()
     search: SearchConfig = SearchConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
     replay: ReplayConfig = ReplayConfig()

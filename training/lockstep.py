@@ -106,7 +106,7 @@ def begin_games(kernels, params, odds, states, histories, words, scratch, rows, 
 
 @kernel(types.void(_KERNELS, _PARAMS, _STATES, _HISTORIES, int32[:, ::1], _ROWS))
 def list_legal(kernels, params, states, histories, out_actions, out_counts):  # type: ignore[no-untyped-def]
-    """List the legal actions of each game, in ascending order, -1 behind them; none where no seat decides.
+    """List the legal actions of each game, -1 behind them; none where no seat decides.
 
     Args:
         kernels: see ``table.kernel_table``.
@@ -120,7 +120,6 @@ def list_legal(kernels, params, states, histories, out_actions, out_counts):  # 
     for i in range(states.shape[0]):
         decides = states[i, OUTCOME] == RUNNING and states[i, CHANCE] == 0
         count = legal(params, states[i], histories[i], out_actions[i]) if decides else 0
-        out_actions[i, :count].sort()
         out_actions[i, count:] = -1
         out_counts[i] = count
 
