@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tradgames_env.agents.layout import InputLayout
 
 from tradgames_env.agents.checkpoint import NetworkRecord
+from tradgames_env.agents.layout import InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.processors import cores
 from training.checkpoint import save_state, write_checkpoint

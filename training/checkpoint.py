@@ -31,6 +31,8 @@ from training.provenance import versions
 CARD_FILE = "README.md"
 _PACKAGES = ("numpy", "numba", "torch", "safetensors")
 _STATE_VERSION = "2"
+_METHODS = {"ppo": ("PPO self-play", "masked PPO"), "alphazero": ("search and self-play", "learning from search")}
+"""Title and means of each method, for people."""
 
 
 def write_checkpoint(
@@ -53,9 +55,7 @@ def write_checkpoint(
         games=(GameRecord.of(config.game.ruleset()),),
         encoder_version=ENCODER_VERSION,
         network=network.record,
-        play=PlayRecord(
-            config.play.lookahead, config.play.margin_weight, config.play.simulations, config.play.plies
-        ),
+        play=PlayRecord(config.play.lookahead, config.play.margin_weight, config.play.simulations, config.play.plies),
         config=config.model_dump(mode="json"),
         seed=config.seed,
         packages=versions(_PACKAGES),
@@ -84,15 +84,15 @@ def record_strength(folder: pathlib.Path, strength: dict[str, Any]) -> Checkpoin
 
 def model_card(record: CheckpointRecord) -> str:
     """The README of a checkpoint: Markdown."""
-    budget = record.config.get("budget", {})
+    budget, method = record.config.get("budget", {}), record.config.get("method", "ppo")
     title = " and ".join(f"{game.game} ({game.variant})" for game in record.games)
     what = "this game" if len(record.games) == 1 else "these games"
     names = " and ".join(_name(game) for game in record.games)
     lines = [
-        f"# {title}, PPO self-play",
+        f"# {title}, {_METHODS[method][0]}",
         "",
         f"A policy for the board game {names}, that plays both sides. It was trained",
-        "without human games by masked PPO against itself and its own past versions.",
+        f"without human games by {_METHODS[method][1]} against itself and its own past versions.",
         "",
         "```python",
         "import tradgames_env as tg",
