@@ -30,6 +30,8 @@ from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
 REPLAY_FOLDER = "replay"
 _WEIGHTS, _ORDER = 0, 1
+_SAVE_SECONDS = 10.0
+"""Most work that a killed run loses, to within an iteration."""
 
 
 class AlphaZeroRun(Run):
@@ -69,6 +71,7 @@ class AlphaZeroRun(Run):
         self.replay = Replay(run_dir / REPLAY_FOLDER, config.replay.window)
         self._shards: list[Arrays | None] = [None] * config.selfplay.shards
         self._policies: dict[int, Arrays] = {}
+        self._saved = 0.0
         self._engine = self._open_engine()
 
     def _open_engine(self) -> Engine:
@@ -93,9 +96,9 @@ class AlphaZeroRun(Run):
         self.iteration += 1
         self.steps += decisions
         self.minutes += (learned - started) / 60.0
-        self.save()
-        self.replay.forget()
-        self.minutes += (time.perf_counter() - learned) / 60.0
+        if learned - self._saved > _SAVE_SECONDS:
+            self.save()
+            self.minutes += (time.perf_counter() - learned) / 60.0
         counts = _sum_counts([result.counts for result in results])
         seconds = learned - started
         return {
@@ -196,6 +199,9 @@ class AlphaZeroRun(Run):
         policies = {f"policy{number}": weights for number, weights in self._policies.items()}
         record = self.counters() | {"policies": sorted(self._policies)}
         save_state(self.run_dir / STATE_FILE, joined({"learner": self.learner.state(), **shards, **policies}), record)
+        self._saved = time.perf_counter()
+        # Only now: a run that was killed before goes back to the state before, which needs them.
+        self.replay.forget()
 
     def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
         """Go on from a saved state, whose configuration was found to fit."""

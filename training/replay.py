@@ -88,7 +88,7 @@ class Replay:
 
     def forget(self) -> None:
         """Let go of the files that no window reaches any more; called once nothing that was saved needs them."""
-        while len(self) - len(self._parts[0][1]["results"]) >= self._capacity:
+        while self._parts and len(self) - len(self._parts[0][1]["results"]) >= self._capacity:
             iteration, _ = self._parts.pop(0)
             self._path(iteration).unlink(missing_ok=True)
 
