@@ -265,7 +265,6 @@ def test_what_is_certain_is_true(solvable: str) -> None:
     # And what is near is seen.
     assert won[distances == 1].all()
     assert won[distances > 1].any()
-    assert lost.any()
 
 
 @pytest.mark.parametrize("solvable", ["petteia", "yote"])
