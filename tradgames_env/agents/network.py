@@ -302,7 +302,7 @@ class NetworkAgent:
         self, evaluator: NetworkEvaluator, positions: Sequence[Position]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""
-        _refuse_undecided(positions)
+        refuse_undecided(positions)
         states = np.stack([position.rows[0] for position in positions])
         histories = np.stack([position.rows[1] for position in positions])
         legal = np.stack([position.action_mask() for position in positions]) == 1
@@ -313,7 +313,7 @@ class NetworkAgent:
 
     def _look_ahead(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> NDArray[np.float64]:
         """(N, A) float64: expected value of each legal action for the mover, -inf for the others."""
-        _refuse_undecided(positions)
+        refuse_undecided(positions)
         ahead = successors(positions, self._rng.integers(0, 2**64, size=1, dtype=np.uint64))
         values = self._finite(evaluator.evaluate(ahead.states, ahead.histories)[1])
         weights = np.array([1.0, evaluator.margin_weight])
@@ -358,7 +358,8 @@ class NetworkAgent:
         raise ValueError(f"{self.name} was trained for {known} and cannot play {theirs.label}")
 
 
-def _refuse_undecided(positions: Sequence[Position]) -> None:
+def refuse_undecided(positions: Sequence[Position]) -> None:
+    """Raise ``IllegalMoveError`` unless a seat decides in each of them."""
     for position in positions:
         if position.is_over or position.chance_due:
             deciding_moves(position)  # raises, and says why
