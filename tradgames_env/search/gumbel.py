@@ -2,9 +2,9 @@
 
 At the root, the actions of the highest sum of Gumbel noise and log prior are considered and halved by what the search
 finds (sequential halving); below it, actions are chosen so that visits approach the improved policy. That policy is
-proportional to ``prior * exp(sigma(q))``: ``q`` is the mean of the simulations through an action, for one that was never
-tried a mixture of the network's value and the tried actions' values, and both are scaled to [0, 1] among the actions of
-a node. Formulas and constants are those of DeepMind's mctx. Two things differ:
+proportional to ``prior * exp(sigma(q))``: ``q`` is the mean of the simulations through an action, or for one that was
+never tried a mixture of the network's value and the tried actions' values, scaled to [0, 1] among the actions of a
+node. Formulas and constants are those of DeepMind's mctx. Two things differ:
 
 * The considered actions of a round are searched side by side, since their subtrees have nothing in common: a batch of
   one position still asks the network for several at once. They are ranked when their number is halved, not in between.
@@ -22,7 +22,6 @@ from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.search.evaluation import Evaluator, SearchResult
 from tradgames_env.search.tree import (
-    ACTION,
     BLACK_WON,
     C_SCALE,
     C_VISIT,
@@ -40,7 +39,6 @@ from tradgames_env.search.tree import (
     NEXT,
     NONE,
     OPEN,
-    PRIOR,
     RAW,
     ROUNDS,
     ROW,
@@ -87,7 +85,7 @@ def _best_edge(trees, node):  # type: ignore[no-untyped-def]
     weighted, most, low, high = 0.0, 0, 1e9, -1e9
     for k in range(tried):
         worth = sign * values[first + k, VALUE]
-        weighted += values[first + k, PRIOR] * worth
+        weighted += trees.priors[first + k] * worth
         most = max(most, edges[first + k, VISITS])
         low, high = min(low, worth), max(high, worth)
     tried_prior = trees.node_values[node, TRIED_PRIOR]
@@ -99,12 +97,12 @@ def _best_edge(trees, node):  # type: ignore[no-untyped-def]
     lift = np.exp(scale * (mixed - high)) if has_untried else 0.0
     total = max(1.0 - tried_prior, 0.0) * lift
     for k in range(tried):
-        scores[k] = values[first + k, PRIOR] * np.exp(scale * (sign * values[first + k, VALUE] - high))
+        scores[k] = trees.priors[first + k] * np.exp(scale * (sign * values[first + k, VALUE] - high))
         total += scores[k]
     total = max(total, _TINY)
     best, most_behind = first + tried, -1e9
     if has_untried:
-        most_behind = values[best, PRIOR] * lift / total
+        most_behind = trees.priors[best] * lift / total
     for k in range(tried):
         behind = scores[k] / total - edges[first + k, VISITS] / (simulations + 1.0)
         if behind > most_behind and edges[first + k, EDGE_VERDICT] != lost:
@@ -146,8 +144,8 @@ def _complete(trees, root):  # type: ignore[no-untyped-def]
         edge = first + k
         most = max(most, edges[edge, VISITS])
         if edges[edge, VISITS] > 0 or edges[edge, EDGE_VERDICT] != OPEN:
-            known_prior += values[edge, PRIOR]
-            weighted += values[edge, PRIOR] * sign * values[edge, VALUE]
+            known_prior += trees.priors[edge]
+            weighted += trees.priors[edge] * sign * values[edge, VALUE]
     mixed = sign * trees.node_values[root, RAW]
     mixed = (mixed + simulations * weighted / max(known_prior, _TINY)) / (simulations + 1.0)
     low, high = 1e9, -1e9
@@ -170,7 +168,7 @@ def _is_lost(trees, root, edge):  # type: ignore[no-untyped-def]
 @kernel(types.void(TREES, int64))
 def _rank(trees, root):  # type: ignore[no-untyped-def]
     """Sort the considered edges of a root by noise, prior and value together, best first, lost ones last."""
-    edges, candidates = trees.edges, trees.candidates[root]
+    candidates = trees.candidates[root]
     _complete(trees, root)
     first = trees.nodes[root, FIRST]
     for k in range(trees.nodes[root, COUNT]):
@@ -182,7 +180,7 @@ def _rank(trees, root):  # type: ignore[no-untyped-def]
         score, place = trees.scores[moved - first], k
         while place > 0:
             ahead = score - trees.scores[candidates[place - 1] - first]
-            if ahead < 0.0 or (ahead == 0.0 and edges[moved, ACTION] > edges[candidates[place - 1], ACTION]):
+            if ahead < 0.0 or (ahead == 0.0 and trees.actions[moved] > trees.actions[candidates[place - 1]]):
                 break
             candidates[place] = candidates[place - 1]
             place -= 1
@@ -210,7 +208,7 @@ def plan_searches(trees, budgets, considered, noise, words):  # type: ignore[no-
         plan = trees.plans[root]
         for k in range(count):
             trees.candidates[root, k] = first + k
-            trees.gumbels[root, k] = np.log(max(trees.edge_values[first + k, PRIOR], _TINY))
+            trees.gumbels[root, k] = np.log(max(trees.priors[first + k], _TINY))
             if noise:
                 trees.gumbels[root, k] -= np.log(-np.log(random_unit(words[root]) + _HALF_A_STEP))
         plan[CONSIDERED] = count
@@ -273,19 +271,19 @@ def _choose(trees, root):  # type: ignore[no-untyped-def]
 
     Where the result is certain, of those that keep it.
     """
-    edges, values = trees.edges, trees.edge_values
+    edges = trees.edges
     first, count = np.int64(trees.nodes[root, FIRST]), np.int64(trees.nodes[root, COUNT])
     is_certain = trees.nodes[root, VERDICT] != OPEN
     best = np.int64(NONE)
-    for edge in range(first, first + count):
+    for k in range(count):
+        edge = first + k
         if _is_out(trees, root, edge):
             continue
         if best == NONE:
             best = edge
-            continue
         ahead = 0 if is_certain else edges[edge, VISITS] - edges[best, VISITS]
         better = trees.scores[edge - first] - trees.scores[best - first]
-        tied = ahead == 0 and better == 0.0 and edges[edge, ACTION] < edges[best, ACTION]
+        tied = ahead == 0 and better == 0.0 and trees.actions[edge] < trees.actions[best]
         if ahead > 0 or (ahead == 0 and better > 0.0) or tied:
             best = edge
     return best
@@ -302,11 +300,11 @@ def write_results(trees, out_actions, out_policies, out_values, out_surprises): 
         for k in range(count):
             scores[k] += trees.gumbels[root, k]
         chosen = _choose(trees, root)
-        out_actions[root] = edges[chosen, ACTION]
+        out_actions[root] = trees.actions[chosen]
         _complete(trees, root)
         total = 0.0
         for k in range(count):
-            scores[k] = 0.0 if _is_out(trees, root, first + k) else values[first + k, PRIOR] * np.exp(scores[k])
+            scores[k] = 0.0 if _is_out(trees, root, first + k) else trees.priors[first + k] * np.exp(scores[k])
             total += scores[k]
         if total < _TINY:  # the policy rules out all that is left
             scores[chosen - first], total = 1.0, 1.0
@@ -315,9 +313,9 @@ def write_results(trees, out_actions, out_policies, out_values, out_surprises): 
             edge, share = first + k, scores[k] / total
             is_known = edges[edge, VISITS] > 0 or edges[edge, EDGE_VERDICT] != OPEN
             expected += share * (sign * values[edge, VALUE] if is_known else mixed)
-            out_policies[root, edges[edge, ACTION]] = share
+            out_policies[root, trees.actions[edge]] = share
             if share > 0.0:
-                surprise += share * np.log(share / max(values[edge, PRIOR], _TINY))
+                surprise += share * np.log(share / max(trees.priors[edge], _TINY))
         out_values[root] = expected
         out_surprises[root] = max(surprise, 0.0)
 
@@ -357,6 +355,7 @@ class GumbelSearch:
         self._noise = noise
         margin_share = margin_weight / ruleset.rules.margin_scale(ruleset.options)
         self._settings = np.array([c_visit, c_scale, margin_share])
+        self._spare: Trees | None = None
 
     def improve(
         self,
@@ -375,6 +374,7 @@ class GumbelSearch:
         count = len(states)
         actions, policies = np.empty(count, np.int64), np.zeros((count, self.ruleset.num_actions), np.float32)
         values, surprises = np.empty(count, np.float32), np.empty(count, np.float32)
+        self._spare = trees
         write_results(trees, actions, policies, values, surprises)
         return SearchResult(actions, policies, values, surprises)
 
@@ -389,7 +389,7 @@ class GumbelSearch:
         """The trees after the search."""
         count = len(states)
         limits = np.ascontiguousarray(budgets, np.int64)
-        trees = plant(self.ruleset, self._settings, states, histories, count + 1 + int(limits.sum()))
+        trees = plant(self.ruleset, self._settings, states, histories, count + 1 + int(limits.sum()), self._spare)
         open_roots(trees, *_answers(evaluate(states, histories)), states[0].copy(), histories[0].copy())
         plan_searches(trees, limits, self._considered, self._noise, words.reshape(count, 1))
         while trees.plans[:, LEFT].any():

@@ -32,10 +32,10 @@ edge that led here or NONE, how many edges are certain, and the node's own verdi
 NODE_COLUMNS = 16
 RAW, TRIED_PRIOR, EXACT = range(3)
 """Columns of ``node_values``: the network's utility, sum of the priors of the tried edges, value if certain."""
-ACTION, CHILD, VISITS, EDGE_VERDICT = range(4)
-"""Columns of ``edges``: action or outcome, the node it leads to or NONE, simulations through it, its verdict."""
-PRIOR, TOTAL, VALUE = range(3)
-"""Columns of ``edge_values``: the policy's or the throw's probability, sum of utilities, their mean or exact value."""
+CHILD, VISITS, EDGE_VERDICT = range(3)
+"""Columns of ``edges``: the node it leads to or NONE, simulations through it, its verdict."""
+TOTAL, VALUE = range(2)
+"""Columns of ``edge_values``: sum of utilities, their mean or exact value."""
 USED_NODES, USED_EDGES, USED_ROWS, JUDGED_ROWS = range(4)
 """Entries of ``used``; rows from JUDGED_ROWS on wait for the network."""
 LEFT, ROUNDS, CONSIDERED, NEXT = range(4)
@@ -69,10 +69,14 @@ class Trees(NamedTuple):
     """(V, 16) int32, see FIRST; nodes 0 to N - 1 are the roots."""
     node_values: Any
     """(V, 3) float64, see RAW."""
+    actions: Any
+    """(E,) int32, action or outcome of each edge."""
+    priors: Any
+    """(E,) float64, the policy's or the throw's probability of each edge."""
     edges: Any
-    """(E, 4) int32, see ACTION."""
+    """(E, 3) int32, see CHILD; not written before an edge is tried, since most never are."""
     edge_values: Any
-    """(E, 3) float64, see PRIOR."""
+    """(E, 2) float64, see TOTAL; as ``edges``."""
     used: Any
     """(4,) int64, see USED_NODES."""
     plans: Any
@@ -84,16 +88,15 @@ class Trees(NamedTuple):
     pending: Any
     """(V,) int32, scratch: edges since the last decision."""
     scores: Any
-    """(A,) float64, scratch."""
-    scratch: Any
-    """(A,) int32, scratch."""
+    """(A,) float64, scratch; at least as long as a throw has outcomes."""
 
 
 TREES: Any = types.NamedTuple(  # type: ignore[no-untyped-call]
     (
         uint64[::1], int32[::1], float64[:, ::1], float64[::1], int16[:, ::1], uint64[:, ::1], int32[::1],
-        int32[:, ::1], float64[:, ::1], int32[:, ::1], float64[:, ::1], int64[::1], int32[:, ::1], int32[:, ::1],
-        float64[:, ::1], int32[::1], float64[::1], int32[::1],
+        int32[:, ::1], float64[:, ::1], int32[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64[::1],
+        int32[:, ::1], int32[:, ::1],
+        float64[:, ::1], int32[::1], float64[::1],
     ),
     Trees,
 )  # fmt: skip
@@ -102,7 +105,12 @@ _STATE, _HISTORY = int16[::1], uint64[::1]
 
 
 def plant(
-    ruleset: Ruleset, settings: NDArray[np.float64], states: NDArray[np.int16], histories: NDArray[np.uint64], rows: int
+    ruleset: Ruleset,
+    settings: NDArray[np.float64],
+    states: NDArray[np.int16],
+    histories: NDArray[np.uint64],
+    rows: int,
+    spare: Trees | None = None,
 ) -> Trees:
     """Trees of N roots, without edges yet.
 
@@ -112,12 +120,24 @@ def plant(
         states: (N, S) int16, decisions.
         histories: (N, H) uint64.
         rows: decisions there is room for, the roots included.
+        spare: trees of the same ruleset and settings that are not needed any more; if large enough, they are used
+            again, because touching fresh memory takes as long as the search.
     """
-    count, actions = len(states), ruleset.num_actions
-    widest = max(actions, ruleset.odds.shape[1])
-    # Nodes and edges are added as they are needed; memory that is not written to costs nothing.
+    count = len(states)
+    is_enough = spare is not None and len(spare.plans) >= count and len(spare.states) >= rows
+    trees = spare if spare is not None and is_enough else _allocated(ruleset, settings, count, rows)
+    trees.used[:] = 0
+    trees.plans[:] = 0
+    trees.states[:count] = states
+    trees.histories[:count] = histories
+    return trees
+
+
+def _allocated(ruleset: Ruleset, settings: NDArray[np.float64], count: int, rows: int) -> Trees:
+    widest = max(ruleset.num_actions, ruleset.odds.shape[1])
+    # A guess at what will be needed, see ``enlarge``.
     nodes, edges = 2 * rows + widest, 32 * rows + 2 * widest
-    trees = Trees(
+    return Trees(
         kernels=kernel_table(ruleset.kernels),
         params=ruleset.params,
         odds=ruleset.odds,
@@ -127,24 +147,22 @@ def plant(
         row_nodes=np.empty(rows, np.int32),
         nodes=np.empty((nodes, NODE_COLUMNS), np.int32),
         node_values=np.empty((nodes, 3)),
-        edges=np.empty((edges, 4), np.int32),
-        edge_values=np.empty((edges, 3)),
-        used=np.zeros(4, np.int64),
-        plans=np.zeros((count, 4), np.int32),
-        candidates=np.empty((count, actions), np.int32),
-        gumbels=np.empty((count, actions)),
+        actions=np.empty(edges, np.int32),
+        priors=np.empty(edges),
+        edges=np.empty((edges, 3), np.int32),
+        edge_values=np.empty((edges, 2)),
+        used=np.empty(4, np.int64),
+        plans=np.empty((count, 4), np.int32),
+        candidates=np.empty((count, ruleset.num_actions), np.int32),
+        gumbels=np.empty((count, ruleset.num_actions)),
         pending=np.empty(nodes, np.int32),
         scores=np.empty(widest),
-        scratch=np.empty(widest, np.int32),
     )
-    trees.states[:count] = states
-    trees.histories[:count] = histories
-    return trees
 
 
 def enlarge(trees: Trees) -> Trees:
     """The same trees with twice the room for nodes and edges."""
-    grown = ("nodes", "node_values", "edges", "edge_values", "pending")
+    grown = ("nodes", "node_values", "actions", "priors", "edges", "edge_values", "pending")
     return trees._replace(**{name: _doubled(getattr(trees, name)) for name in grown})
 
 
@@ -168,23 +186,31 @@ def final_verdict(state):  # type: ignore[no-untyped-def]
     return NATURAL_WON if state[PAYOFF] > 0 else BLACK_WON
 
 
+@kernel(types.void(TREES, int64), forceinline=True)
+def _clear_edge(trees, edge):  # type: ignore[no-untyped-def]
+    trees.edges[edge, CHILD] = NONE
+    trees.edges[edge, VISITS] = 0
+    trees.edges[edge, EDGE_VERDICT] = OPEN
+    trees.edge_values[edge, TOTAL] = 0.0
+    trees.edge_values[edge, VALUE] = 0.0
+
+
 @kernel(types.void(TREES, int64, int64), forceinline=True)
-def lift_best(trees, node, tried):  # type: ignore[no-untyped-def]
+def _lift_best(trees, node, tried):  # type: ignore[no-untyped-def]
     """Let the untried edge of the highest prior, of equal ones that of the lowest action, stand behind the tried."""
-    edges, values = trees.edges, trees.edge_values
+    actions, priors = trees.actions, trees.priors
     place = np.uint64(trees.nodes[node, FIRST] + tried)
     end = np.uint64(trees.nodes[node, FIRST] + trees.nodes[node, COUNT])
     if place >= end:
         return
     best = place
     for edge in range(place + np.uint64(1), end):
-        ahead = values[edge, PRIOR] - values[best, PRIOR]
-        if ahead > 0.0 or (ahead == 0.0 and edges[edge, ACTION] < edges[best, ACTION]):
-            best = edge
-    # Untried edges differ in nothing else.
-    action, prior = edges[best, ACTION], values[best, PRIOR]
-    edges[best, ACTION], values[best, PRIOR] = edges[place, ACTION], values[place, PRIOR]
-    edges[place, ACTION], values[place, PRIOR] = action, prior
+        if priors[edge] > priors[best] or (priors[edge] == priors[best] and actions[edge] < actions[best]):
+            best = np.uint64(edge)
+    action, prior = actions[best], priors[best]
+    actions[best], priors[best] = actions[place], priors[place]
+    actions[place], priors[place] = action, prior
+    _clear_edge(trees, np.int64(place))
 
 
 @kernel(types.void(TREES, int64, int64, float64), forceinline=True)
@@ -226,7 +252,7 @@ def _judge_throw(trees, node, edge):  # type: ignore[no-untyped-def]
         return
     verdict, mean = edges[edge, EDGE_VERDICT], 0.0
     for other in range(nodes[node, FIRST], nodes[node, FIRST] + nodes[node, COUNT]):
-        mean += values[other, PRIOR] * values[other, VALUE]
+        mean += trees.priors[other] * values[other, VALUE]
         if edges[other, EDGE_VERDICT] != verdict:
             verdict = SETTLED
     nodes[node, VERDICT] = verdict
@@ -275,31 +301,17 @@ def _new_node(trees, state, parent, parent_edge, row):  # type: ignore[no-untype
     return node
 
 
-@kernel(types.void(TREES, int64, int64, float64), forceinline=True)
-def _new_edge(trees, node, action, prior):  # type: ignore[no-untyped-def]
-    edge = trees.used[USED_EDGES]
-    trees.used[USED_EDGES] = edge + 1
-    trees.nodes[node, COUNT] += 1
-    edges, values = trees.edges, trees.edge_values
-    edges[edge, ACTION] = action
-    edges[edge, CHILD] = NONE
-    edges[edge, VISITS] = 0
-    edges[edge, EDGE_VERDICT] = OPEN
-    values[edge, PRIOR] = prior
-    values[edge, TOTAL] = 0.0
-    values[edge, VALUE] = 0.0
-
-
 @kernel(int64(TREES, int64, int64, int64), forceinline=True)
 def _open_decision(trees, row, parent, parent_edge):  # type: ignore[no-untyped-def]
     """A node with its legal actions for the decision in ``row``."""
-    state = trees.states[row]
+    state, used = trees.states[row], trees.used
     node = _new_node(trees, state, parent, parent_edge, row)
-    count = legal_at(trees.kernels[LEGAL_SLOT])(trees.params, state, trees.histories[row], trees.scratch)
-    for k in range(count):
-        _new_edge(trees, node, trees.scratch[k], 0.0)
+    actions = trees.actions[used[USED_EDGES] :]
+    count = legal_at(trees.kernels[LEGAL_SLOT])(trees.params, state, trees.histories[row], actions)
+    trees.nodes[node, COUNT] = count
+    used[USED_EDGES] += count
     trees.row_nodes[row] = node
-    trees.used[USED_ROWS] = row + 1
+    used[USED_ROWS] = row + 1
     return node
 
 
@@ -307,14 +319,18 @@ def _open_decision(trees, row, parent, parent_edge):  # type: ignore[no-untyped-
 def _open_throw(trees, state, parent, parent_edge):  # type: ignore[no-untyped-def]
     """A node with an edge for each outcome of the throw that is due."""
     node = _new_node(trees, state, parent, parent_edge, NONE)
-    odds, kind = trees.odds, np.int64(state[CHANCE]) - 1
+    odds, kind, first = trees.odds, np.int64(state[CHANCE]) - 1, trees.used[USED_EDGES]
     below, outcome = 0.0, 0
     while below < 1.0:
         # What stands behind the last outcome but one is above 1, see ``chance.odds_table``.
         upper = min(odds[kind, outcome], 1.0)
-        _new_edge(trees, node, outcome, upper - below)
+        trees.actions[first + outcome] = outcome
+        trees.priors[first + outcome] = upper - below
+        _clear_edge(trees, first + outcome)
         below = upper
         outcome += 1
+    trees.nodes[node, COUNT] = outcome
+    trees.used[USED_EDGES] = first + outcome
     return node
 
 
@@ -325,7 +341,7 @@ def due_outcome(trees, node):  # type: ignore[no-untyped-def]
     simulations = trees.nodes[node, SIMULATIONS] + 1.0
     best, most = np.int64(first), -1.0e9
     for edge in range(first, first + count):
-        behind = trees.edge_values[edge, PRIOR] * simulations - trees.edges[edge, VISITS]
+        behind = trees.priors[edge] * simulations - trees.edges[edge, VISITS]
         if behind > most:
             best, most = np.int64(edge), behind
     return best
@@ -336,7 +352,7 @@ def _has_room(trees):  # type: ignore[no-untyped-def]
     """Whether one node of any kind can be added."""
     used = trees.used
     has_nodes = used[USED_NODES] < trees.nodes.shape[0]
-    return has_nodes and used[USED_EDGES] + trees.scratch.shape[0] <= trees.edges.shape[0]
+    return has_nodes and used[USED_EDGES] + trees.scores.shape[0] <= trees.edges.shape[0]
 
 
 @kernel(types.void(TREES, int64, _STATE, _HISTORY), forceinline=True)
@@ -352,9 +368,9 @@ def _copy_position(trees, row, out_state, out_history):  # type: ignore[no-untyp
 def _replay(trees, row, length):  # type: ignore[no-untyped-def]
     """Play the ``length`` pending edges, an action and the throws that followed it, in the position of ``row``."""
     state, history = trees.states[row], trees.histories[row]
-    apply_at(trees.kernels[APPLY_SLOT])(trees.params, state, history, np.int64(trees.edges[trees.pending[0], ACTION]))
+    apply_at(trees.kernels[APPLY_SLOT])(trees.params, state, history, np.int64(trees.actions[trees.pending[0]]))
     for k in range(1, length):
-        outcome = np.int64(trees.edges[trees.pending[k], ACTION])
+        outcome = np.int64(trees.actions[trees.pending[k]])
         chance_at(trees.kernels[CHANCE_SLOT])(trees.params, state, history, outcome)
 
 
@@ -364,8 +380,8 @@ def _note_tried(trees, node, edge):  # type: ignore[no-untyped-def]
     nodes = trees.nodes
     if nodes[node, PARENT] != NONE and nodes[node, KIND] == 0:
         nodes[node, TRIED] += 1
-        trees.node_values[node, TRIED_PRIOR] += trees.edge_values[edge, PRIOR]
-        lift_best(trees, node, np.int64(nodes[node, TRIED]))
+        trees.node_values[node, TRIED_PRIOR] += trees.priors[edge]
+        _lift_best(trees, node, np.int64(nodes[node, TRIED]))
 
 
 @kernel(int64(TREES, int64, int64, int64, int64), forceinline=True)
@@ -396,7 +412,7 @@ def grow(trees, base, node, edge, length):  # type: ignore[no-untyped-def]
         throw = _open_throw(trees, state, above, above_edge)
         edges[above_edge, CHILD] = throw
         above, above_edge = throw, due_outcome(trees, throw)
-        chance_at(trees.kernels[CHANCE_SLOT])(trees.params, state, history, np.int64(edges[above_edge, ACTION]))
+        chance_at(trees.kernels[CHANCE_SLOT])(trees.params, state, history, np.int64(trees.actions[above_edge]))
     if state[OUTCOME] == RUNNING:
         edges[edge, CHILD] = NONE
         used[USED_NODES], used[USED_EDGES] = used_nodes, used_edges
@@ -411,19 +427,20 @@ def grow(trees, base, node, edge, length):  # type: ignore[no-untyped-def]
 @kernel(types.void(TREES, int64, float32[::1], float32), forceinline=True)
 def _write_priors(trees, node, logits, utility):  # type: ignore[no-untyped-def]
     """The network's answer at a node: its utility, and its policy over the legal actions."""
-    edges, values = trees.edges, trees.edge_values
-    first = trees.nodes[node, FIRST]
-    end = first + trees.nodes[node, COUNT]
-    highest = np.float64(logits[edges[first, ACTION]])
-    for edge in range(first + 1, end):
-        highest = max(highest, np.float64(logits[edges[edge, ACTION]]))
+    actions, priors = trees.actions, trees.priors
+    first = np.uint64(trees.nodes[node, FIRST])
+    end = first + np.uint64(trees.nodes[node, COUNT])
+    highest = -np.inf
+    for edge in range(first, end):
+        priors[edge] = logits[np.uint32(actions[edge])]
+        highest = max(highest, priors[edge])
     total = 0.0
     for edge in range(first, end):
-        prior = np.exp(logits[edges[edge, ACTION]] - highest)
-        values[edge, PRIOR] = prior
-        total += prior
+        priors[edge] = np.exp(priors[edge] - highest)
+        total += priors[edge]
+    share = 1.0 / total
     for edge in range(first, end):
-        values[edge, PRIOR] /= total
+        priors[edge] *= share
     trees.node_values[node, RAW] = -utility if trees.nodes[node, SIDE] else utility
 
 
@@ -434,7 +451,7 @@ def judge_leaves(trees, logits, utilities):  # type: ignore[no-untyped-def]
     for k in range(utilities.shape[0]):
         node = np.int64(trees.row_nodes[judged + k])
         _write_priors(trees, node, logits[k], utilities[k])
-        lift_best(trees, node, 0)
+        _lift_best(trees, node, 0)
         parent, edge = np.int64(trees.nodes[node, PARENT]), np.int64(trees.nodes[node, PARENT_EDGE])
         back_up(trees, parent, edge, trees.node_values[node, RAW])
     trees.used[JUDGED_ROWS] = judged + utilities.shape[0]
@@ -451,8 +468,10 @@ def open_roots(trees, logits, utilities, state, history):  # type: ignore[no-unt
         _write_priors(trees, root, logits[root], utilities[root])
         first = trees.nodes[root, FIRST]
         for edge in range(first, first + trees.nodes[root, COUNT]):
+            _clear_edge(trees, np.int64(edge))
+        for edge in range(first, first + trees.nodes[root, COUNT]):
             _copy_position(trees, root, state, history)
-            action = np.int64(trees.edges[edge, ACTION])
+            action = np.int64(trees.actions[edge])
             apply_at(trees.kernels[APPLY_SLOT])(trees.params, state, history, action)
             if state[OUTCOME] != RUNNING:
                 value = final_utility(state, trees.settings[MARGIN_SHARE])
