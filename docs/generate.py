@@ -143,8 +143,9 @@ network, which always sees the board from the side that decides.
   `load_network_agent(path, lookahead=False)` plays the bare policy instead.
 
 A run is a function of its configuration and seed; with a budget of steps the same machine gives the same weights. The
-run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume.safetensors`; a run that
-was stopped goes on with `--resume` as if it never had been.
+run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume/`; a run that was stopped
+or killed goes on with `--resume` as if it never had been. `resume/` keeps the last three states with their checksums;
+when the newest is damaged, the run goes back to the one before and says so.
 
 A checkpoint is a folder: `model.safetensors`, `checkpoint.json` (game, options, versions, network, configuration,
 seed, measured strength, checksum) and a model card. It is data only; it is checked before anything of it is used,

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
-from tradgames_env.agents.layout import InputLayout
 
+from tradgames_env.agents.layout import InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities
 from tradgames_env.encoding import PLANES
 from tradgames_env.rules.ruleset import Ruleset

@@ -172,7 +172,7 @@ class _Shard:
             f"window/{name}": np.ascontiguousarray(array[self._config.decisions :])
             for name, array in self._window.items()
         }
-        state = {
+        state: Arrays = {
             "states": self.states,
             "histories": self.histories,
             "lengths": self.lengths,
