@@ -33,6 +33,8 @@ STATE_ARRAYS_FILE = "arrays.safetensors"
 STATE_RECORD_FILE = "record.json"
 _PACKAGES = ("numpy", "numba", "torch", "safetensors")
 _STATE_VERSION = "2"
+_METHODS = {"ppo": ("PPO self-play", "masked PPO"), "alphazero": ("search and self-play", "learning from search")}
+"""Title and means of each method, for people."""
 
 
 def write_checkpoint(
@@ -84,15 +86,15 @@ def record_strength(folder: pathlib.Path, strength: dict[str, Any]) -> Checkpoin
 
 def model_card(record: CheckpointRecord) -> str:
     """The README of a checkpoint: Markdown."""
-    budget = record.config.get("budget", {})
+    budget, method = record.config.get("budget", {}), record.config.get("method", "ppo")
     title = " and ".join(f"{game.game} ({game.variant})" for game in record.games)
     what = "this game" if len(record.games) == 1 else "these games"
     names = " and ".join(_name(game) for game in record.games)
     lines = [
-        f"# {title}, PPO self-play",
+        f"# {title}, {_METHODS[method][0]}",
         "",
         f"A policy for the board game {names}, that plays both sides. It was trained",
-        "without human games by masked PPO against itself and its own past versions.",
+        f"without human games by {_METHODS[method][1]} against itself and its own past versions.",
         "",
         "```python",
         "import tradgames_env as tg",
