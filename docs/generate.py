@@ -170,9 +170,10 @@ An iteration plays some decisions in every game with search, adds them to the sa
 ## Runs and checkpoints
 
 A run is a function of its configuration and seed; with a budget of steps the same machine gives the same weights. The
-run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume.safetensors`, and for a
-search `replay/` with the samples of each iteration; a run that was stopped or killed goes on with `--resume` as if it
-never had been.
+run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume/`, and for a search
+`replay/` with the samples of each iteration; a run that was stopped or killed goes on with `--resume` as if it never
+had been. `resume/` keeps the last three states with their checksums; when the newest is damaged, the run goes back to
+the one before and says so.
 
 A checkpoint is a folder: `model.safetensors`, `checkpoint.json` (game, options, versions, network, configuration,
 seed, measured strength, checksum) and a model card. It is data only; it is checked before anything of it is used,
