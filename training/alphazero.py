@@ -5,6 +5,7 @@ iteration and the shard, never from who plays where, so a run gives the same wei
 run that was killed goes on as if it never had been.
 """
 
+import concurrent.futures
 import pathlib
 import time
 from collections.abc import Callable
@@ -71,6 +72,8 @@ class AlphaZeroRun(Run):
         self.replay = Replay(run_dir / REPLAY_FOLDER, config.replay.window)
         self._shards: list[Arrays | None] = [None] * config.selfplay.shards
         self._policies: dict[int, Arrays] = {}
+        self._new = 0
+        self._learning_seconds = 0.0
         self._engine = self._open_engine()
 
     def _open_engine(self) -> Engine:
@@ -85,11 +88,11 @@ class AlphaZeroRun(Run):
         config, progress = self._config, self.progress
         started = time.perf_counter()
         self._freeze()
-        results = list(self._engine.map(play_shard, self._tasks(progress)))
+        results, metrics = self._play_and_learn(progress)
         self._shards = [result.state for result in results]
-        played = time.perf_counter()
         samples = self._keep(results)
-        metrics = self._learn(len(samples["results"]), progress)
+        if not config.selfplay.overlap:
+            metrics = self._learn(progress)
         learned = time.perf_counter()
         decisions = config.selfplay.shards * config.selfplay.games * config.selfplay.decisions
         self.iteration += 1
@@ -106,8 +109,8 @@ class AlphaZeroRun(Run):
             "minutes": self.minutes,
             "progress": self.progress,
             "speed/decisions_per_second": decisions / seconds,
-            "speed/update_share": (learned - played) / seconds,
-            "speed/simulations_per_second": sum(result.simulations for result in results) / (played - started),
+            "speed/update_share": self._learning_seconds / seconds,
+            "speed/simulations_per_second": sum(result.simulations for result in results) / seconds,
             **game_metrics(counts),
             "data/learned_share": len(samples["results"]) / decisions,
             "data/window": float(min(len(self.replay), self._window(progress))),
@@ -116,6 +119,21 @@ class AlphaZeroRun(Run):
             "schedule/shaping": shaping_weight(config, progress),
             "schedule/simulations": float(self._simulations(progress)),
         }
+
+    def _play_and_learn(self, progress: float) -> tuple[list[ShardResult], dict[str, float]]:
+        """Play an iteration, and learn from the samples there were before it where the two shall overlap.
+
+        The weights that play are those of the tasks, so that nothing depends on which of the two is faster.
+        """
+        tasks = self._tasks(progress)
+        if not self._config.selfplay.overlap:
+            return list(self._engine.map(play_shard, tasks)), {}
+        if self._config.selfplay.engine == "serial":
+            return list(self._engine.map(play_shard, tasks)), self._learn(progress)
+        with concurrent.futures.ThreadPoolExecutor(1) as background:
+            playing = background.submit(lambda: list(self._engine.map(play_shard, tasks)))
+            metrics = self._learn(progress)
+            return playing.result(), metrics
 
     def _freeze(self) -> None:
         """Keep the weights that play as a past policy, now and then; let go of those that nobody plays any more."""
@@ -170,18 +188,23 @@ class AlphaZeroRun(Run):
         stored = {name: array for name, array in samples.items() if name not in ("taught", "surprises")}
         stored["weights"] = policy_weights(taught, surprises, self._config.learner.surprise_share)
         self.replay.add(self.iteration + 1, stored)
+        self._new = len(taught)
         return samples
 
-    def _learn(self, new: int, progress: float) -> dict[str, float]:
-        config = self._config
+    def _learn(self, progress: float) -> dict[str, float]:
+        """Learn as much as the newest samples allow; what it measured."""
+        config, started = self._config, time.perf_counter()
         rng = np.random.default_rng((config.seed, self.iteration, config.selfplay.shards, _ORDER))
-        batches = round(config.replay.reuse * new / config.learner.batch_size)
+        batches = round(config.replay.reuse * self._new / config.learner.batch_size)
+        self._learning_seconds = 0.0
         if batches == 0:
             return {}
         drawn = self.replay.draw(rng, batches * config.learner.batch_size, self._window(progress))
         small = self.learner.network.record.num_parameters < _FOR_ONE_THREAD
         with torch_threads(1 if small else torch.get_num_threads()):
-            return self.learner.learn(drawn, progress, rng)
+            metrics = self.learner.learn(drawn, progress, rng)
+        self._learning_seconds = time.perf_counter() - started
+        return metrics
 
     # -- files -------------------------------------------------------------------------------------------------------
 
@@ -195,7 +218,7 @@ class AlphaZeroRun(Run):
         """What a resume needs beside the counters of every run: arrays by name, and JSON."""
         shards = {f"shard{number}": state for number, state in enumerate(self._shards) if state is not None}
         policies = {f"policy{number}": weights for number, weights in self._policies.items()}
-        record = {"policies": sorted(self._policies), "replay": self.replay.checksums()}
+        record = {"policies": sorted(self._policies), "new": self._new, "replay": self.replay.checksums()}
         return joined({"learner": self.learner.state(), **shards, **policies}), record
 
     def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
@@ -203,6 +226,7 @@ class AlphaZeroRun(Run):
         self.learner.restore(part_of(arrays, "learner"))
         self._shards = [part_of(arrays, f"shard{number}") or None for number in range(len(self._shards))]
         self._policies = {number: part_of(arrays, f"policy{number}") for number in record["policies"]}
+        self._new = record["new"]
         self.replay.restore(record["iteration"], record["replay"])
 
     def close(self) -> None:
