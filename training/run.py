@@ -30,6 +30,7 @@ FINAL = "final"
 BAD_BATCH_FILE = "bad_batch.safetensors"
 # A resumed run may have another budget or machine; everything else must be as it was.
 _MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
+_MAY_CHANGE_WITHIN = {"selfplay": {"engine", "workers"}}
 
 
 class TrainingError(RuntimeError):
@@ -158,9 +159,15 @@ class Run(abc.ABC):
 
     def _refuse_changes(self, before: TrainConfig) -> None:
         for name in {**type(before).model_fields, **type(self.config).model_fields}:
-            old, new = getattr(before, name, None), getattr(self.config, name, None)
+            old, new = (_fixed_part(name, getattr(config, name, None)) for config in (before, self.config))
             if name not in _MAY_CHANGE and old != new:
                 raise ConfigError(f"{self.run_dir}: this run was started with {name} = {old!r}, not {new!r}")
+
+
+def _fixed_part(name: str, value: Any) -> Any:
+    """A setting or a section of settings, without those that a resumed run may change."""
+    changeable = _MAY_CHANGE_WITHIN.get(name)
+    return value if changeable is None or value is None else value.model_dump(exclude=changeable)
 
 
 def train_run(

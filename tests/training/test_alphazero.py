@@ -104,6 +104,7 @@ def test_another_configuration_is_refused(tmp_path: pathlib.Path) -> None:
         train(small(1), tmp_path / "run", console=QUIET)
     with pytest.raises(ConfigError, match="was started with search = "):
         train(small(2, search={"simulations": 9}), tmp_path / "run", resume=True, console=QUIET)
+    train(small(2, selfplay={"engine": "process", "workers": 1}), tmp_path / "run", resume=True, console=QUIET)
     ppo = parse_config({"game": {"name": "petteia", "variant": "mini"}, "budget": {"steps": 10}}, "test")
     with pytest.raises(ConfigError, match="was started with"):
         train(ppo, tmp_path / "run", resume=True, console=QUIET)
