@@ -18,6 +18,7 @@ from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabil
 from tradgames_env.encoding import PLANES
 from tradgames_env.rules.ruleset import Ruleset
 from training.config import LearnerConfig
+from training.ranks import ALONE, Ranks
 from training.run import NonFiniteLossError, joined, optimiser_arrays, part_of, restore_optimiser
 from training.targets import outcome_shares
 
@@ -46,6 +47,14 @@ class Batch:
     results: Tensor
     shares: Tensor
     margins: Tensor
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.results)
+
+    def part(self, rows: slice) -> "Batch":
+        """Some of the samples."""
+        return Batch(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
 
 
 class Reflection:
@@ -87,10 +96,18 @@ class Learner:
         network: with its first weights, on the device where it learns.
         config: how to learn.
         reflection: of the samples; None where the game has none, or shall not use it.
+        ranks: the processes that share each step; all must be told to learn from the same samples.
     """
 
-    def __init__(self, network: PolicyValueNetwork, config: LearnerConfig, reflection: Reflection | None) -> None:
+    def __init__(
+        self,
+        network: PolicyValueNetwork,
+        config: LearnerConfig,
+        reflection: Reflection | None,
+        ranks: Ranks = ALONE,
+    ) -> None:
         self.network = network
+        self._ranks = ranks
         self._config = config
         self._reflection = reflection
         self._actions = network.record.actions[0]
@@ -119,8 +136,8 @@ class Learner:
         for begin in range(0, count, self._config.batch_size):
             end = begin + self._config.batch_size
             parts.append(self._step(self._batch({name: array[begin:end] for name, array in samples.items()})))
-        means = {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
-        return means | {"schedule/learning_rate": rate}
+        means = self._ranks.sum(torch.stack([torch.stack(list(part.values())) for part in parts]).mean(dim=0))
+        return dict(zip(parts[0], means.tolist(), strict=True)) | {"schedule/learning_rate": rate}
 
     def _batch(self, samples: Arrays) -> Batch:
         device = next(self.network.parameters()).device
@@ -145,17 +162,21 @@ class Learner:
         )
 
     def _step(self, batch: Batch) -> dict[str, Tensor]:
-        loss, parts = losses(self.network, batch, self._config)
-        if not abs(loss.item()) < _LARGEST_LOSS:
-            raise NonFiniteLossError(batch, loss.item())
+        mine = batch.part(self._ranks.rows(len(batch)))
+        share = Share(len(mine) / len(batch), batch.weights.sum().clamp(min=1.0))
+        loss, parts = losses(self.network, mine, self._config, share)
+        whole = self._ranks.sum(loss.detach()).item()
+        if not abs(whole) < _LARGEST_LOSS:
+            raise NonFiniteLossError(batch, whole)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        self._ranks.sum_gradients(self.network.parameters())
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.max_grad_norm)
         self.optimiser.step()
         with torch.no_grad():
             for name, tensor in self.network.state_dict().items():
                 self.average[name].lerp_(tensor, 1.0 - self._config.average)
-        return parts | {"gradient/norm": norm.detach()}
+        return parts | {"gradient/norm": norm.detach() / self._ranks.count}
 
     # -- for a resume ------------------------------------------------------------------------------------------------
 
@@ -178,8 +199,23 @@ class Learner:
         restore_optimiser(self.optimiser, part_of(arrays, "adam"))
 
 
-def losses(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss of a batch, and its parts by metric name, detached.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Share:
+    """What a process's part of a batch is of the whole.
+
+    Attributes:
+        samples: its share of the samples.
+        weights: () float32, sum of the policies' weights of the whole batch, or 1 if that is more.
+    """
+
+    samples: float
+    weights: Tensor
+
+
+def losses(
+    network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, share: Share
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """What a part of a batch adds to the loss of the whole, and to the metrics by name, detached.
 
     A value of win, draw and loss is learned by cross-entropy with the shares expected of each: unlike a squared error
     it goes on correcting a network that is sure of the wrong result. A scalar value is learned by its squared error.
@@ -188,27 +224,26 @@ def losses(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> 
     # A row without legal actions would be uniform over nothing; its weight is 0.
     legal = batch.legal | (batch.weights == 0.0)[:, None]
     log_probabilities = masked_log_probabilities(outputs.logits, legal)
-    total = batch.weights.sum().clamp(min=1.0)
     crossed = -(batch.policies * log_probabilities).sum(dim=1)
     entropy = -(batch.policies * batch.policies.clamp(min=1e-9).log()).sum(dim=1)
-    policy_loss = (batch.weights * crossed).sum() / total
+    policy_loss = (batch.weights * crossed).sum() / share.weights
     if outputs.value.shape[1] == 3:
-        value_loss = functional.cross_entropy(outputs.value, batch.shares)
+        value_loss = share.samples * functional.cross_entropy(outputs.value, batch.shares)
         probabilities = outputs.value.detach().softmax(dim=1)
         values = probabilities[:, 0] - probabilities[:, 2]
     else:
-        value_loss = (outputs.value[:, 0] - batch.results).square().mean()
+        value_loss = share.samples * (outputs.value[:, 0] - batch.results).square().mean()
         values = outputs.value[:, 0].detach()
-    margin_loss = (outputs.margin[:, 0] - batch.margins).square().mean()
+    margin_loss = share.samples * (outputs.margin[:, 0] - batch.margins).square().mean()
     loss = config.policy_weight * policy_loss + config.value_weight * value_loss + config.margin_weight * margin_loss
     variance = batch.results.var(unbiased=False).clamp(min=1e-9)
     parts = {
         "loss/policy": policy_loss,
         "loss/value": value_loss,
         "loss/margin": margin_loss,
-        "policy/kl": (batch.weights * (crossed - entropy)).sum() / total,
-        "policy/entropy": (batch.weights * entropy).sum() / total,
-        "value/explained": 1.0 - (batch.results - values).var(unbiased=False) / variance,
+        "policy/kl": (batch.weights * (crossed - entropy)).sum() / share.weights,
+        "policy/entropy": (batch.weights * entropy).sum() / share.weights,
+        "value/explained": share.samples * (1.0 - (batch.results - values).var(unbiased=False) / variance),
     }
     return loss, {name: part.detach() for name, part in parts.items()}
 
