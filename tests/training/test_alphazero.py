@@ -56,15 +56,15 @@ def digest(run: pathlib.Path) -> str:
 # -- a run ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("game", "improver"), [("petteia", "gumbel"), ("puluc", "expectimax"), ("yote", "gumbel")])
-def test_a_run_repeats_and_its_policy_plays(game: str, improver: str, tmp_path: pathlib.Path) -> None:
-    config = small(3, game, improver)
-    first, second = (train(config, tmp_path / name, console=QUIET) for name in "ab")
+@pytest.mark.parametrize(("name", "improver"), [("petteia", "gumbel"), ("puluc", "expectimax"), ("yote", "gumbel")])
+def test_a_run_repeats_and_its_policy_plays(name: str, improver: str, tmp_path: pathlib.Path) -> None:
+    config = small(3, name, improver)
+    first, second = (train(config, tmp_path / run, console=QUIET) for run in "ab")
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
     other = train(config.model_copy(update={"seed": 4}), tmp_path / "c", console=QUIET)
     assert digest(tmp_path / "c") != digest(tmp_path / "a")
     assert (first.name, second.name, other.name) == ("final",) * 3
-    position = tg.Position(game, variant="mini", seed=1)
+    position = tg.Position(name, variant="mini", seed=1)
     assert tg.load_agent(first).act(position) in position.legal_moves()
     assert "search and self-play" in (first / "README.md").read_text()
 
