@@ -95,7 +95,7 @@ class AlphaZeroRun(Run):
         if not self._engine:
             self.replay.follow(self.iteration + 1)
         played = time.perf_counter()
-        metrics = self._learn(progress)
+        metrics = self._learn(self.replay.newest(), progress)
         learned = time.perf_counter()
         self.iteration += 1
         self.steps += self._decisions()
@@ -194,10 +194,10 @@ class AlphaZeroRun(Run):
         self.replay.add(self.iteration + 1, stored)
         return samples
 
-    def _learn(self, progress: float) -> dict[str, float]:
+    def _learn(self, new: int, progress: float) -> dict[str, float]:
         config = self._config
         rng = np.random.default_rng((config.seed, self.iteration, config.selfplay.shards, _ORDER))
-        batches = round(config.replay.reuse * self.replay.newest() / config.learner.batch_size)
+        batches = round(config.replay.reuse * new / config.learner.batch_size)
         if batches == 0:
             return {}
         drawn = self.replay.draw(rng, batches * config.learner.batch_size, self._window(progress))
