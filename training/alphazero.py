@@ -20,7 +20,7 @@ from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.processors import cores
 from training.checkpoint import write_checkpoint
 from training.config import AlphaZeroTrainConfig, ConfigError
-from training.engines import Engine, open_engine
+from training.engines import Engine, open_engine, torch_threads
 from training.learner import Learner, Reflection
 from training.metrics import game_metrics
 from training.ranks import ALONE, Ranks
@@ -31,6 +31,8 @@ from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
 REPLAY_FOLDER = "replay"
 _WEIGHTS, _ORDER = 0, 1
+_FOR_ONE_THREAD = 100_000
+"""Numbers of a network below which threads wait for each other longer than they compute."""
 
 
 class AlphaZeroRun(Run):
@@ -201,7 +203,9 @@ class AlphaZeroRun(Run):
         if batches == 0:
             return {}
         drawn = self.replay.draw(rng, batches * config.learner.batch_size, self._window(progress))
-        return self.learner.learn(drawn, progress, rng)
+        small = self.learner.network.record.num_parameters < _FOR_ONE_THREAD
+        with torch_threads(1 if small else torch.get_num_threads()):
+            return self.learner.learn(drawn, progress, rng)
 
     # -- files -------------------------------------------------------------------------------------------------------
 
