@@ -24,6 +24,7 @@ from training.config import AlphaZeroTrainConfig, ConfigError
 from training.engines import Engine, open_engine, torch_threads
 from training.learner import Learner, Reflection
 from training.metrics import game_metrics
+from training.ranks import ALONE, Ranks
 from training.replay import Replay, merge, policy_weights
 from training.rollout import GameCounts
 from training.run import Run, joined, linear, part_of, shaping_weight
@@ -42,6 +43,7 @@ class AlphaZeroRun(Run):
         config: what to do.
         run_dir: folder of the run.
         say: gets one line when something unusual happens.
+        ranks: the processes that learn together.
 
     Raises:
         ConfigError: the network would be too large.
@@ -51,8 +53,14 @@ class AlphaZeroRun(Run):
     title = "search and self-play"
     advice = "A smaller learner.learning_rate or learner.max_grad_norm"
 
-    def __init__(self, config: AlphaZeroTrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> None:
-        super().__init__(config, run_dir)
+    def __init__(
+        self,
+        config: AlphaZeroTrainConfig,
+        run_dir: pathlib.Path,
+        say: Callable[[str], None],
+        ranks: Ranks = ALONE,
+    ) -> None:
+        super().__init__(config, run_dir, ranks)
         self._config = config
         self._say = say
         ruleset = config.game.ruleset()
@@ -68,13 +76,13 @@ class AlphaZeroRun(Run):
         mirrored = ruleset.rules.mirror(ruleset.options) if config.learner.mirror else None
         layout = InputLayout.of([ruleset], whole_planes=record.trunk == "conv")
         reflection = Reflection(*mirrored, layout, ruleset) if mirrored else None
-        self.learner = Learner(network.to(resolve_device(config.device)), config.learner, reflection)
+        self.learner = Learner(network.to(resolve_device(config.device)), config.learner, reflection, ranks)
         self.replay = Replay(run_dir / REPLAY_FOLDER, config.replay.window)
         self._shards: list[Arrays | None] = [None] * config.selfplay.shards
         self._policies: dict[int, Arrays] = {}
-        self._new = 0
         self._learning_seconds = 0.0
-        self._engine = self._open_engine()
+        self._background = concurrent.futures.ThreadPoolExecutor(1)
+        self._engine = self._open_engine() if ranks.first else None
 
     def _open_engine(self) -> Engine:
         config = self._config.selfplay
@@ -87,53 +95,72 @@ class AlphaZeroRun(Run):
         """Play with search, learn from it, and report."""
         config, progress = self._config, self.progress
         started = time.perf_counter()
-        self._freeze()
-        results, metrics = self._play_and_learn(progress)
-        self._shards = [result.state for result in results]
-        samples = self._keep(results)
-        if not config.selfplay.overlap:
+        overlap = config.selfplay.overlap
+        results = self._begin_play(self._engine, progress) if self._engine else None
+        metrics = self._learn(progress) if overlap else {}
+        report = self._end_play(results, started) if results else {}
+        self.ranks.of_first(0.0)  # the samples are on the disk
+        if not self._engine:
+            self.replay.follow(self.iteration + 1)
+        if not overlap:
             metrics = self._learn(progress)
         learned = time.perf_counter()
-        decisions = config.selfplay.shards * config.selfplay.games * config.selfplay.decisions
         self.iteration += 1
-        self.steps += decisions
+        self.steps += self._decisions()
         self.minutes += (learned - started) / 60.0
         self.save()
         self.replay.forget(self.saved.iterations()[0])
         self.minutes += (time.perf_counter() - learned) / 60.0
-        counts = _sum_counts([result.counts for result in results])
+        self.minutes = self.ranks.of_first(self.minutes)
         seconds = learned - started
         return {
             "iteration": self.iteration,
             "steps": self.steps,
             "minutes": self.minutes,
             "progress": self.progress,
-            "speed/decisions_per_second": decisions / seconds,
+            "speed/decisions_per_second": self._decisions() / seconds,
             "speed/update_share": self._learning_seconds / seconds,
-            "speed/simulations_per_second": sum(result.simulations for result in results) / seconds,
-            **game_metrics(counts),
-            "data/learned_share": len(samples["results"]) / decisions,
+            **report,
             "data/window": float(min(len(self.replay), self._window(progress))),
             **metrics,
-            "search/surprise": _mean_where(samples["surprises"], samples["taught"]),
             "schedule/shaping": shaping_weight(config, progress),
             "schedule/simulations": float(self._simulations(progress)),
         }
 
-    def _play_and_learn(self, progress: float) -> tuple[list[ShardResult], dict[str, float]]:
-        """Play an iteration, and learn from the samples there were before it where the two shall overlap.
+    def _decisions(self) -> int:
+        """Of an iteration."""
+        selfplay = self._config.selfplay
+        return selfplay.shards * selfplay.games * selfplay.decisions
 
-        The weights that play are those of the tasks, so that nothing depends on which of the two is faster.
+    def _begin_play(self, engine: Engine, progress: float) -> Callable[[], list[ShardResult]]:
+        """Begin to play all shards; who asks for the results waits for them.
+
+        Everything is in the tasks, so that learning meanwhile changes nothing.
         """
+        self._freeze()
         tasks = self._tasks(progress)
-        if not self._config.selfplay.overlap:
-            return list(self._engine.map(play_shard, tasks)), {}
-        if self._config.selfplay.engine == "serial":
-            return list(self._engine.map(play_shard, tasks)), self._learn(progress)
-        with concurrent.futures.ThreadPoolExecutor(1) as background:
-            playing = background.submit(lambda: list(self._engine.map(play_shard, tasks)))
-            metrics = self._learn(progress)
-            return playing.result(), metrics
+
+        def play() -> list[ShardResult]:
+            return list(engine.map(play_shard, tasks))
+
+        selfplay = self._config.selfplay
+        # In this process, two that compute at once would only share torch's settings.
+        if not selfplay.overlap or selfplay.engine == "serial":
+            return play
+        return self._background.submit(play).result
+
+    def _end_play(self, play: Callable[[], list[ShardResult]], started: float) -> dict[str, float]:
+        """Wait for all shards, keep the samples, and report."""
+        results = play()
+        self._shards = [result.state for result in results]
+        seconds = time.perf_counter() - started
+        samples = self._keep(results)
+        return {
+            "speed/simulations_per_second": sum(result.simulations for result in results) / seconds,
+            **game_metrics(_sum_counts([result.counts for result in results])),
+            "data/learned_share": len(samples["results"]) / self._decisions(),
+            "search/surprise": _mean_where(samples["surprises"], samples["taught"]),
+        }
 
     def _freeze(self) -> None:
         """Keep the weights that play as a past policy, now and then; let go of those that nobody plays any more."""
@@ -188,17 +215,16 @@ class AlphaZeroRun(Run):
         stored = {name: array for name, array in samples.items() if name not in ("taught", "surprises")}
         stored["weights"] = policy_weights(taught, surprises, self._config.learner.surprise_share)
         self.replay.add(self.iteration + 1, stored)
-        self._new = len(taught)
         return samples
 
     def _learn(self, progress: float) -> dict[str, float]:
-        """Learn as much as the newest samples allow; what it measured."""
+        """Learn as much as the newest samples allow, and report; nothing before there are enough of them."""
         config, started = self._config, time.perf_counter()
-        rng = np.random.default_rng((config.seed, self.iteration, config.selfplay.shards, _ORDER))
-        batches = round(config.replay.reuse * self._new / config.learner.batch_size)
         self._learning_seconds = 0.0
-        if batches == 0:
+        batches = round(config.replay.reuse * self.replay.newest() / config.learner.batch_size)
+        if batches == 0 or len(self.replay) < config.replay.fewest:
             return {}
+        rng = np.random.default_rng((config.seed, self.iteration, config.selfplay.shards, _ORDER))
         drawn = self.replay.draw(rng, batches * config.learner.batch_size, self._window(progress))
         small = self.learner.network.record.num_parameters < _FOR_ONE_THREAD
         with torch_threads(1 if small else torch.get_num_threads()):
@@ -218,7 +244,7 @@ class AlphaZeroRun(Run):
         """What a resume needs beside the counters of every run: arrays by name, and JSON."""
         shards = {f"shard{number}": state for number, state in enumerate(self._shards) if state is not None}
         policies = {f"policy{number}": weights for number, weights in self._policies.items()}
-        record = {"policies": sorted(self._policies), "new": self._new, "replay": self.replay.checksums()}
+        record = {"policies": sorted(self._policies), "replay": self.replay.checksums()}
         return joined({"learner": self.learner.state(), **shards, **policies}), record
 
     def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
@@ -226,12 +252,13 @@ class AlphaZeroRun(Run):
         self.learner.restore(part_of(arrays, "learner"))
         self._shards = [part_of(arrays, f"shard{number}") or None for number in range(len(self._shards))]
         self._policies = {number: part_of(arrays, f"policy{number}") for number in record["policies"]}
-        self._new = record["new"]
         self.replay.restore(record["iteration"], record["replay"])
 
     def close(self) -> None:
         """Let the workers go."""
-        self._engine.__exit__(None, None, None)
+        self._background.shutdown()
+        if self._engine:
+            self._engine.__exit__(None, None, None)
 
 
 def _sum_counts(counts: list[GameCounts]) -> GameCounts:

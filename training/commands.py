@@ -96,6 +96,7 @@ class Train:
             from tradgames_env.agents.network import DeviceError
             from training.config import ConfigError
             from training.engines import EngineError
+            from training.ranks import is_first
             from training.run import FINAL, TrainingError
             from training.train import train
         run_dir = self.run_dir or pathlib.Path("runs") / self.config.stem
@@ -108,7 +109,8 @@ class Train:
             return FAILED
         if folder.name != FINAL:
             return FAILED
-        say(f"checkpoint: {folder}\nnext: {PROGRAM} evaluate {shlex.quote(str(folder))} --against random greedy")
+        if is_first():
+            say(f"checkpoint: {folder}\nnext: {PROGRAM} evaluate {shlex.quote(str(folder))} --against random greedy")
         return FINE
 
     def _overrides(self) -> dict[str, object]:

@@ -239,6 +239,8 @@ class ReplayConfig(_Section):
     """Newest samples that are drawn from at the start of the run."""
     window: PositiveInt = 500_000
     """The same at the end; linear in between."""
+    fewest: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Samples before the first gradient step."""
     reuse: Positive = 2.0
     """How often a sample is drawn, on average."""
 

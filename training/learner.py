@@ -18,6 +18,7 @@ from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabil
 from tradgames_env.encoding import PLANES
 from tradgames_env.rules.ruleset import Ruleset
 from training.config import LearnerConfig
+from training.ranks import ALONE, Ranks
 from training.run import NonFiniteLossError, joined, optimiser_arrays, part_of, restore_optimiser
 from training.targets import outcome_shares
 
@@ -48,6 +49,14 @@ class Batch:
     results: Tensor
     shares: Tensor
     margins: Tensor
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.results)
+
+    def part(self, rows: slice) -> "Batch":
+        """Some of the samples."""
+        return Batch(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
 
 
 class Reflection:
@@ -89,10 +98,18 @@ class Learner:
         network: with its first weights, on the device where it learns.
         config: how to learn.
         reflection: of the samples; None where the game has none, or shall not use it.
+        ranks: the processes that share each step; all must be told to learn from the same samples.
     """
 
-    def __init__(self, network: PolicyValueNetwork, config: LearnerConfig, reflection: Reflection | None) -> None:
+    def __init__(
+        self,
+        network: PolicyValueNetwork,
+        config: LearnerConfig,
+        reflection: Reflection | None,
+        ranks: Ranks = ALONE,
+    ) -> None:
         self.network = network
+        self._ranks = ranks
         self._config = config
         self._reflection = reflection
         self._actions = network.record.actions[0]
@@ -155,11 +172,13 @@ class Learner:
 
     def _step(self, batch: Batch) -> Tensor:
         """One gradient step; returns the length of the gradient."""
-        loss = total_loss(self.network, batch, self._config)
-        if not abs(loss.item()) < _LARGEST_LOSS:
-            raise NonFiniteLossError(batch, loss.item())
+        loss = total_loss(self.network, batch, self._config, self._ranks.rows(len(batch)))
+        whole = self._ranks.sum(loss.detach()).item()
+        if not abs(whole) < _LARGEST_LOSS:
+            raise NonFiniteLossError(batch, whole)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        self._ranks.sum_gradients(self._parameters)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         self.optimiser.step()
         with torch.no_grad():
@@ -208,10 +227,14 @@ def _losses(network: PolicyValueNetwork, batch: Batch) -> tuple[Tensor, Tensor, 
     return policy_loss, value_loss, (outputs.margin[:, 0] - batch.margins).square().mean(), values
 
 
-def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> Tensor:
-    """The loss of a batch: those of policy, value and margin with the configuration's weights."""
-    policy, value, margin, _ = _losses(network, batch)
-    return config.policy_weight * policy + config.value_weight * value + config.margin_weight * margin
+def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, rows: slice) -> Tensor:
+    """What some rows add to the loss of a batch: policy, value and margin with the configuration's weights."""
+    part = batch.part(rows)
+    policy, value, margin, _ = _losses(network, part)
+    share = len(part) / len(batch)
+    policy_share = part.weights.sum().clamp(min=1.0) / batch.weights.sum().clamp(min=1.0)
+    policy_loss = config.policy_weight * policy_share * policy
+    return policy_loss + share * config.value_weight * value + share * config.margin_weight * margin
 
 
 def measures(network: PolicyValueNetwork, batch: Batch) -> dict[str, Tensor]:
