@@ -401,7 +401,11 @@ class GumbelSearch:
         count = len(states)
         limits = np.ascontiguousarray(budgets, np.int64)
         trees = plant(self.ruleset, self._settings, states, histories, count + 1 + int(limits.sum()), self._spare)
-        open_roots(trees, *_answers(evaluate(states, histories)), np.empty_like(states[0]), np.empty_like(histories[0]))
+        given = *_answers(evaluate(states, histories)), np.empty_like(states[0]), np.empty_like(histories[0])
+        root = open_roots(trees, *given, 0)
+        while root < count:
+            trees = enlarge(trees)
+            root = open_roots(trees, *given, root)
         plan_searches(trees, limits, self._considered, self._noise, words.reshape(count, 1))
         while trees.plans[:, LEFT].any():
             root = run_round(trees, limits, self._considered, 0)
