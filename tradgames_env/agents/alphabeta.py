@@ -232,8 +232,16 @@ class AlphaBetaAgent(ActionAgent):
         return actions[:count].astype(np.int64), scores[:count]
 
 
+def plays(ruleset: Ruleset) -> bool:
+    """Whether it is a game without dice: nothing is thrown after its first decision."""
+    return not _thrown(ruleset)
+
+
+def _thrown(ruleset: Ruleset) -> list[str]:
+    return [kind.name for kind in ruleset.chance_kinds if kind.name != _OPENING_THROW]
+
+
 def _refuse_dice(ruleset: Ruleset) -> None:
-    """Refuse a game in which something is thrown after its first decision."""
-    thrown = [kind.name for kind in ruleset.chance_kinds if kind.name != _OPENING_THROW]
+    thrown = _thrown(ruleset)
     if thrown:
         raise ValueError(f"alphabeta plays games without dice, and {ruleset.label} has a {thrown[0]}; use 'mcts'")
