@@ -1,5 +1,6 @@
 """The page of an arena: the ladder, who beat whom, strength against time to think, and how games ended."""
 
+import dataclasses
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,11 +28,14 @@ from training.page import (
     shortened,
     write_page,
 )
+from training.ratings import Rating
 
 MOST_SAMPLES = 6
 """Decisive games of which the end is shown."""
 
 _FASTEST = 1e-6
+# Whose budget is a depth.
+_DEEP = "alphabeta"
 # The share of points that colours a cell of the cross table fully lies this far from a half.
 _FULL_COLOUR = 0.5
 # Of the height of a plot, what a name takes.
@@ -79,10 +83,6 @@ def _lead(result: ArenaResult) -> str:
 # -- the ladder ------------------------------------------------------------------------------------------------------
 
 
-def _rated(result: ArenaResult) -> list[Standing]:
-    return [row for row in result.standings if row.rating.elo is not None]
-
-
 def _ladder(result: ArenaResult) -> Html:
     headings = ("player", "Elo", "95 % interval", "games", "score", "drawn", "ms a move")
     rows = [element("tr", *(element("th", heading) for heading in headings))]
@@ -90,7 +90,7 @@ def _ladder(result: ArenaResult) -> Html:
         name, *cells = ladder_cells(standing)
         rows.append(element("tr", element("td", name, class_="name"), *(element("td", cell) for cell in cells)))
     table = element("div", element("table", *rows), class_="scroll")
-    rated = [row.rating for row in _rated(result)]
+    rated = [row.rating for row in result.standings if row.rating.elo is not None]
     if len(rated) < 2:
         return card("Ladder", table)
     caption = (
@@ -125,64 +125,93 @@ def _cross_cell(name: str, match: MatchResult | None) -> Html:
 
 
 def _compute(result: ArenaResult) -> Html | None:
-    rated = _rated(result)
-    if len(rated) < 2:
+    points = by_time(result.standings)
+    if len(points) < 2:
         return None
     caption = (
         "Rating against the wall time of a move, on a logarithmic axis; lines join a player at several budgets. Games "
         "that run side by side share the time of agents who answer many positions at once."
     )
     words = "Rating against seconds a move, both as in the table above"
-    return card("Strength against time to think", plot_figure(compute_plot(rated), words, caption))
+    picture = strength_plot(points, "seconds a move")
+    return card("Strength against time to think", plot_figure(picture, words, caption))
 
 
-def compute_plot(standings: Sequence[Standing]) -> str:
-    """An SVG document: Elo over seconds a move of each rated player; those of one name and several budgets joined."""
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A rated player in a plot.
+
+    Attributes:
+        label: what is written beside it.
+        across: its place on the logarithmic axis.
+        rating: with an interval.
+        family: points of the same one are joined, from left to right.
+    """
+
+    label: str
+    across: float
+    rating: Rating
+    family: str
+
+    @property
+    def elo(self) -> float:
+        """Its place upwards."""
+        assert self.rating.elo is not None
+        return self.rating.elo
+
+
+def by_time(standings: Sequence[Standing]) -> list[Point]:
+    """Rated players by seconds a move; those that differ in their budget alone are a family."""
+    return [
+        Point(row.rating.name, max(row.seconds_per_move, _FASTEST), row.rating, _name_and_budget(row)[0])
+        for row in standings
+        if row.rating.elo is not None
+    ]
+
+
+def by_simulations(standings: Sequence[Standing]) -> list[Point]:
+    """Rated players with a budget of simulations, by that."""
+    rows = [(row, *_name_and_budget(row)) for row in standings if row.rating.elo is not None]
+    return [
+        Point(row.rating.name, budget, row.rating, name)
+        for row, name, budget in rows
+        if budget is not None and name != _DEEP
+    ]
+
+
+def _name_and_budget(row: Standing) -> tuple[str, int | None]:
+    name, _, budget = row.rating.name.rpartition(":")
+    return (name, int(budget)) if budget.isdecimal() else (row.rating.name, None)
+
+
+def strength_plot(points: Sequence[Point], across: str) -> str:
+    """An SVG document: Elo with intervals over what ``across`` names, on a logarithmic axis."""
     figure, axes = new_plot(9.6, 4.6)
     axes.set_xscale("log")
-    for line in _budgets(standings):
-        times, elos = zip(*(_place(row) for row in line), strict=True)
-        axes.plot(times, elos, color=ACCENT, linewidth=1.5, alpha=0.4)
-    for row in standings:
-        (seconds, elo), rating = _place(row), row.rating
-        assert rating.low is not None
-        assert rating.high is not None
-        axes.plot([seconds, seconds], [rating.low, rating.high], color=ACCENT, linewidth=3, alpha=0.3)
-        axes.plot([seconds], [elo], "o", color=ACCENT, markersize=8)
+    for family in dict.fromkeys(point.family for point in points):
+        line = sorted((point.across, point.elo) for point in points if point.family == family)
+        axes.plot(*zip(*line, strict=True), color=ACCENT, linewidth=1.5, alpha=0.4)
+    for point in points:
+        assert point.rating.low is not None
+        assert point.rating.high is not None
+        axes.plot([point.across] * 2, [point.rating.low, point.rating.high], color=ACCENT, linewidth=3, alpha=0.3)
+        axes.plot([point.across], [point.elo], "o", color=ACCENT, markersize=8)
         axes.annotate(
-            shortened(rating.name, 28), (seconds, elo), (8, -14 if _is_crowded(row, standings) else 6),
+            shortened(point.label, 28), (point.across, point.elo), (8, -14 if _is_crowded(point, points) else 6),
             textcoords="offset points", fontsize=9.5, color=INK, parse_math=False,
         )  # fmt: skip
     axes.margins(x=0.16, y=0.1)
-    axes.set_xlabel("seconds a move", fontsize=10, color=FAINT)
+    axes.set_xlabel(across, fontsize=10, color=FAINT)
     axes.set_ylabel("Elo", fontsize=10, color=FAINT)
     axes.grid(visible=True, color=GRID, linewidth=0.8)
     return as_svg(figure, axes)
 
 
-def _is_crowded(row: Standing, standings: Sequence[Standing]) -> bool:
+def _is_crowded(point: Point, points: Sequence[Point]) -> bool:
     """Whether the name of a player just above would be in the way of this one's."""
-    seconds, elo = _place(row)
-    lowest, *_, highest = sorted(_place(other)[1] for other in standings)
-    others = (_place(other) for other in standings if other is not row)
-    near = (0.0 <= other - elo < _CROWDED * (highest - lowest) for took, other in others if 0.2 < took / seconds < 5.0)
-    return any(near)
-
-
-def _place(row: Standing) -> tuple[float, float]:
-    assert row.rating.elo is not None
-    return (max(row.seconds_per_move, _FASTEST), row.rating.elo)
-
-
-def _budgets(standings: Sequence[Standing]) -> Iterator[list[Standing]]:
-    """Players that differ in nothing but the number behind the colon, the smallest first."""
-    families: dict[str, list[tuple[int, Standing]]] = {}
-    for row in standings:
-        name, _, budget = row.rating.name.rpartition(":")
-        if budget.isdecimal():
-            families.setdefault(name, []).append((int(budget), row))
-    for family in families.values():
-        yield [row for _, row in sorted(family, key=lambda item: item[0])]
+    height = max(other.elo for other in points) - min(other.elo for other in points)
+    beside = [other for other in points if other is not point and 0.2 < other.across / point.across < 5.0]
+    return any(0.0 <= other.elo - point.elo < _CROWDED * height for other in beside)
 
 
 # -- matches and games -----------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ _STANDARD_OUTPUT = pathlib.Path("-")
 _PERSON = "human"
 _PERFECT = "perfect"
 _NOBODY = "none"
-_PAIRS_FILE, _RESULT_FILE = "pairs.jsonl", "result.json"
+_RESULT_FILE = "result.json"
 _HINTS_BESIDE_A_PERSON = "mcts:400"
 
 
@@ -268,7 +268,11 @@ class Evaluate:
         if self.record:
             from training.checkpoint import record_strength
 
-            record_strength(pathlib.Path(self.agent), strength_summary(evaluation, facts))
+            settings = {"seed": evaluation.seed, "opening_plies": evaluation.opening_plies}
+            summary = strength_summary(
+                evaluation.agent, evaluation.matches, evaluation.ratings, evaluation.anchor, settings | facts
+            )
+            record_strength(pathlib.Path(self.agent), summary)
         if self.report is not None:
             from training.report import write_report
 
@@ -350,14 +354,14 @@ class Arena:
 
         with mistakes():
             from training import arena
-            from training.ledger import Ledger
+            from training.ledger import PAIRS_FILE, Ledger
             from training.match import AgentError
             from training.provenance import provenance
 
             plan, workers = self._plan(), self._workers()
             folder = self.run_dir or pathlib.Path("runs") / f"arena-{plan.ruleset.game}-{plan.ruleset.variant}"
             facts = provenance(command, self.seed)
-            ledger = Ledger(folder / _PAIRS_FILE, plan.to_json(), facts)
+            ledger = Ledger(folder / PAIRS_FILE, plan.to_json(), facts)
             arena.arena_result(plan, ledger, self.anchor)  # or a wrong anchor would be told after all games
         if ledger.cut:
             complain(f"{ledger.path}: the last line was cut and is dropped; its games are played again")

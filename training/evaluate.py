@@ -78,12 +78,17 @@ class Evaluation:
         }
 
 
-def strength_summary(evaluation: Evaluation, facts: Mapping[str, Any]) -> dict[str, Any]:
+def strength_summary(
+    agent: str, matches: Sequence[MatchResult], ratings: Sequence[Rating], anchor: str, facts: Mapping[str, Any]
+) -> dict[str, Any]:
     """What a checkpoint's record says of its strength: scores by opponent with 95 % intervals, and how they came about.
 
     Args:
-        evaluation: of the agent in the checkpoint.
-        facts: from ``provenance``.
+        agent: name of the checkpoint.
+        matches: those in which it is the first agent count.
+        ratings: of everyone.
+        anchor: who is held at 0.
+        facts: from ``provenance``, and settings of the matches.
     """
     opponents = {
         match.opponent: {
@@ -94,16 +99,14 @@ def strength_summary(evaluation: Evaluation, facts: Mapping[str, Any]) -> dict[s
             "score": round(match.score, 4),
             "score_interval": [round(limit, 4) for limit in match.score_interval],
         }
-        for match in evaluation.matches
-        if match.agent == evaluation.agent
+        for match in matches
+        if match.agent == agent
     }
-    ratings = {rating.name: rating for rating in evaluation.ratings}
-    own = ratings.get(evaluation.agent)
+    own = {rating.name: rating for rating in ratings}.get(agent)
     elo = None
     if own is not None and own.elo is not None and own.low is not None and own.high is not None:
-        elo = {"anchor": evaluation.anchor, "elo": round(own.elo), "interval": [round(own.low), round(own.high)]}
-    settings = {"seed": evaluation.seed, "opening_plies": evaluation.opening_plies}
-    return {"opponents": opponents, "rating": elo, **settings, **facts}
+        elo = {"anchor": anchor, "elo": round(own.elo), "interval": [round(own.low), round(own.high)]}
+    return {"opponents": opponents, "rating": elo, **facts}
 
 
 def match_json(match: MatchResult) -> dict[str, Any]:

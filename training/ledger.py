@@ -15,6 +15,9 @@ from training.match import GameRecord
 
 VERSION = 1
 
+PAIRS_FILE = "pairs.jsonl"
+"""Its usual name."""
+
 Meeting = tuple[str, str]
 
 

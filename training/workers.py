@@ -6,6 +6,7 @@ import itertools
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -64,3 +65,12 @@ def _become_worker() -> None:
     # Read when PyTorch is imported: more threads than cores slow each other down, and the number of threads may change
     # the last digits of a network's answer.
     os.environ["OMP_NUM_THREADS"] = "1"
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent was killed: nobody would ever send it another task."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -13,7 +13,7 @@ from tradgames_env.agents import load_agent
 from tradgames_env.position import Position
 from tradgames_env.rules.ruleset import load_ruleset
 from training.arena import Block, BlockResult, Plan, arena_result, default_reference, play_block, run_arena, weights_of
-from training.arena_page import build_arena_page, compute_plot, sample_games
+from training.arena_page import build_arena_page, by_simulations, by_time, sample_games, strength_plot
 from training.ladders import LADDERS, rungs
 from training.ledger import Ledger, LedgerError, PairRecord
 from training.match import GameRecord, Openings, play_match
@@ -307,7 +307,9 @@ def test_page_shows_the_ladder_the_cross_table_and_games(tmp_path: pathlib.Path)
         assert record.winner is not None
         assert f'alt="{record.final}"' in text
         assert match in result.matches
-    assert "mcts:10" in compute_plot(result.standings)
+    assert "mcts:10" in strength_plot(by_time(result.standings), "seconds a move")
+    searching = {point.label: (point.across, point.family) for point in by_simulations(result.standings)}
+    assert searching == {"mcts:5": (5, "mcts"), "mcts:10": (10, "mcts")}
 
 
 def test_page_of_a_stopped_arena(tmp_path: pathlib.Path) -> None:
