@@ -186,8 +186,13 @@ def _name_and_budget(row: Standing) -> tuple[str, int | None]:
 
 def strength_plot(points: Sequence[Point], across: str) -> str:
     """An SVG document: Elo with intervals over what ``across`` names, on a logarithmic axis."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     figure, axes = new_plot(9.6, 4.6)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda place, _: f"{place:,.10g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
     for family in dict.fromkeys(point.family for point in points):
         line = sorted((point.across, point.elo) for point in points if point.family == family)
         axes.plot(*zip(*line, strict=True), color=ACCENT, linewidth=1.5, alpha=0.4)
