@@ -1,12 +1,13 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
 # make test-cluster  runs the tests that need Ray, in a virtual environment of their own
+# make strength   lets every checkpoint in checkpoints/ play a ladder and notes the ratings beside it; goes on if stopped
 # make solve-all  makes the tables of exact values of docs/solving.md in some minutes, for the agent called perfect
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types imports pytest test-cluster docs bench solve-all clean
+.PHONY: setup demo test lint types imports pytest test-cluster docs bench strength solve-all clean
 
 setup: $(READY)
 
@@ -47,6 +48,9 @@ docs: setup
 
 bench: setup
 	$(BIN)/tradgames bench
+
+strength: setup
+	$(BIN)/python -m training.strength checkpoints
 
 solve-all: setup
 	for pieces in 2 3 4 5; do $(BIN)/tradgames solve puluc --option pieces=$$pieces || exit 1; done

@@ -79,12 +79,17 @@ class Evaluation:
         }
 
 
-def strength_summary(evaluation: Evaluation, facts: Mapping[str, Any]) -> dict[str, Any]:
+def strength_summary(
+    agent: str, matches: Sequence[MatchResult], ratings: Sequence[Rating], anchor: str, facts: Mapping[str, Any]
+) -> dict[str, Any]:
     """What a checkpoint's record says of its strength: scores by opponent with 95 % intervals, and how they came about.
 
     Args:
-        evaluation: of the agent in the checkpoint.
-        facts: from ``provenance``.
+        agent: name of the checkpoint.
+        matches: those in which it is the first agent count.
+        ratings: of everyone.
+        anchor: who is held at 0.
+        facts: from ``provenance``, and settings of the matches.
     """
     opponents = {
         match.opponent: {
@@ -95,16 +100,14 @@ def strength_summary(evaluation: Evaluation, facts: Mapping[str, Any]) -> dict[s
             "score": round(match.score, 4),
             "score_interval": [round(limit, 4) for limit in match.score_interval],
         }
-        for match in evaluation.matches
-        if match.agent == evaluation.agent
+        for match in matches
+        if match.agent == agent
     }
-    ratings = {rating.name: rating for rating in evaluation.ratings}
-    own = ratings.get(evaluation.agent)
+    own = {rating.name: rating for rating in ratings}.get(agent)
     elo = None
     if own is not None and own.elo is not None and own.low is not None and own.high is not None:
-        elo = {"anchor": evaluation.anchor, "elo": round(own.elo), "interval": [round(own.low), round(own.high)]}
-    settings = {"seed": evaluation.seed, "opening_plies": evaluation.opening_plies}
-    return {"opponents": opponents, "rating": elo, **settings, **facts}
+        elo = {"anchor": anchor, "elo": round(own.elo), "interval": [round(own.low), round(own.high)]}
+    return {"opponents": opponents, "rating": elo, **facts}
 
 
 def match_json(match: MatchResult) -> dict[str, Any]:
@@ -202,11 +205,18 @@ def evaluate_players(
         stopped = match.stopped
         if stopped:
             break
-    ratings = _rate(matches, anchor, seed)
+    ratings = rate_players(matches, anchor, seed)
     return Evaluation(names[0], ruleset, tuple(matches), ratings, anchor, games, seed, opening_plies, stopped)
 
 
-def _rate(matches: Sequence[MatchResult], anchor: str, seed: int) -> tuple[Rating, ...]:
+def rate_players(matches: Sequence[MatchResult], anchor: str, seed: int) -> tuple[Rating, ...]:
+    """Ratings of all who played, best first; none where the anchor did not play.
+
+    Args:
+        matches: all results.
+        anchor: who is held at 0.
+        seed: of the intervals.
+    """
     results = [PairResults(match.agent, match.opponent, match.pair_scores) for match in matches]
     if not any(anchor in (result.first, result.second) for result in results):
         return ()
@@ -314,10 +324,20 @@ def _progress(console: Console | None, title: str, games: int) -> Iterator[Calla
 
 def print_evaluation(evaluation: Evaluation, console: Console) -> None:
     """Tables of results and ratings for people, with what to beware of."""
-    table = Table(title=f"{evaluation.ruleset.label}: {evaluation.agent}", title_justify="left")
+    print_matches(f"{evaluation.ruleset.label}: {evaluation.agent}", evaluation.matches, console)
+    if evaluation.ratings:
+        console.print(_ratings_table(evaluation))
+    if evaluation.stopped:
+        done = sum(match.games for match in evaluation.matches)
+        console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")
+
+
+def print_matches(title: str, matches: Sequence[MatchResult], console: Console) -> None:
+    """A table of results for people, and under it what to beware of in each match."""
+    table = Table(title=title, title_justify="left")
     for heading in ("match", "games", "won", "drawn", "lost", "score, 95 %", "won, 95 %", "length", "ms a move"):
         table.add_column(heading, justify="left" if heading == "match" else "right")
-    for match in evaluation.matches:
+    for match in matches:
         own, other = (1000 * seconds for seconds in match.seconds_per_move)
         table.add_row(
             f"{match.agent} – {match.opponent}",
@@ -327,15 +347,11 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
             f"{match.mean_length:.0f}", f"{own:.2g} – {other:.2g}",
         )  # fmt: skip
     console.print(table)
-    for match in evaluation.matches:
+    for match in matches:
         console.print(
-            f"{match.agent} – {match.opponent}: {_details(match)}", highlight=False, markup=False, soft_wrap=True
-        )
-    if evaluation.ratings:
-        console.print(_ratings_table(evaluation))
-    if evaluation.stopped:
-        done = sum(match.games for match in evaluation.matches)
-        console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")
+            f"{match.agent} – {match.opponent}: {_details(match)}",
+            highlight=False, markup=False, emoji=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def print_judgement(evaluation: Evaluation, console: Console) -> None:
