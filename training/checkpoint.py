@@ -21,6 +21,8 @@ from tradgames_env.agents.checkpoint import (
     WEIGHTS_FILE,
     CheckpointError,
     CheckpointRecord,
+    GameRecord,
+    NetworkRecord,
     PlayRecord,
     read_record,
 )
@@ -48,14 +50,10 @@ def write_checkpoint(
     Raises:
         FileExistsError: ``folder`` exists and is no checkpoint.
     """
-    ruleset = config.game.ruleset()
     tensors = {name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()}
     weights = safetensors.numpy.save(tensors)
     record = CheckpointRecord(
-        game=ruleset.game,
-        variant=ruleset.variant,
-        options=ruleset.overrides,
-        rules_version=ruleset.rules.version,
+        games=(GameRecord.of(config.game.ruleset()),),
         encoder_version=ENCODER_VERSION,
         network=network.record,
         play=PlayRecord(config.play.lookahead, config.play.margin_weight),
@@ -87,26 +85,27 @@ def record_strength(folder: pathlib.Path, strength: dict[str, Any]) -> Checkpoin
 
 def model_card(record: CheckpointRecord) -> str:
     """The README of a checkpoint: Markdown."""
-    game = record.game + "".join(f", {name} = {value}" for name, value in record.options.items())
     budget = record.config.get("budget", {})
+    title = " and ".join(f"{game.game} ({game.variant})" for game in record.games)
+    what = "this game" if len(record.games) == 1 else "these games"
+    names = " and ".join(_name(game) for game in record.games)
     lines = [
-        f"# {record.game} ({record.variant}), PPO self-play",
+        f"# {title}, PPO self-play",
         "",
-        f"A policy for the board game {game}, variant `{record.variant}`, that plays both sides. It was trained",
+        f"A policy for the board game {names}, that plays both sides. It was trained",
         "without human games by masked PPO against itself and its own past versions.",
         "",
         "```python",
         "import tradgames_env as tg",
         "",
         'agent = tg.load_agent("path/to/this/folder")',
-        f'agent.act(tg.Position("{record.game}", variant="{record.variant}"{_keywords(record.options)}))',
+        *(f"agent.act({_position(game)})" for game in record.games),
         "```",
         "",
         "| | |",
         "|---|---|",
-        f"| rules version, encoder version | {record.rules_version}, {record.encoder_version} |",
-        f"| network | {record.network.trunk}, {record.network.blocks} blocks of {record.network.width}, "
-        f"{record.network.num_parameters:,} parameters |",
+        f"| rules version, encoder version | {_rules_versions(record)}, {record.encoder_version} |",
+        f"| network | {_network(record.network)} |",
         f"| how it plays | {_way_to_play(record)} |",
         f"| decisions played in training | {record.steps:,} |",
         f"| budget | minutes {budget.get('minutes')}, steps {budget.get('steps')} |",
@@ -120,11 +119,30 @@ def model_card(record: CheckpointRecord) -> str:
         "",
         "## Limits",
         "",
-        "It plays this game under these options and no others, and looks no further than said above.",
+        f"It plays {what} under these options and no others, and looks no further than said above.",
         f"The whole training configuration is in `{RECORD_FILE}`.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _name(game: GameRecord) -> str:
+    options = "".join(f", {option} = {value}" for option, value in game.options.items())
+    return f"{game.game}{options}, variant `{game.variant}`"
+
+
+def _position(game: GameRecord) -> str:
+    return f'tg.Position("{game.game}", variant="{game.variant}"{_keywords(game.options)})'
+
+
+def _rules_versions(record: CheckpointRecord) -> str:
+    return " and ".join(str(game.rules_version) for game in record.games)
+
+
+def _network(network: NetworkRecord) -> str:
+    value = "" if network.value == "scalar" else ", value as win, draw and loss"
+    size = f"{network.blocks} blocks of {network.width}, {network.num_parameters:,} parameters"
+    return f"{network.trunk}, {size}{value}"
 
 
 def _keywords(options: Mapping[str, Any]) -> str:
@@ -132,11 +150,15 @@ def _keywords(options: Mapping[str, Any]) -> str:
 
 
 def _way_to_play(record: CheckpointRecord) -> str:
-    if not record.play.lookahead:
-        return "the most probable move of its policy"
-    weight = record.play.margin_weight
-    margin = f", the largest gain of margin worth {weight:g} wins" if weight else ""
-    return f"by its values of the positions one move ahead, over every throw{margin}"
+    play = record.play
+    margin = f", the largest gain of margin worth {play.margin_weight:g} wins" if play.margin_weight else ""
+    if play.simulations:
+        return f"by a tree search of {play.simulations} simulations{margin}"
+    if play.plies:
+        return f"by its values of the positions after all moves and throws, {play.plies} moves ahead{margin}"
+    if play.lookahead:
+        return f"by its values of the positions one move ahead, over every throw{margin}"
+    return "the most probable move of its policy"
 
 
 def _strength_lines(strength: dict[str, Any] | None) -> list[str]:

@@ -325,9 +325,8 @@ class _Run:
             num_threads=config.threads,
             **options,
         )
-        inputs = len(self.games.encoder.informative_cells())
         try:
-            record = NetworkRecord(inputs, self.games.ruleset.num_actions, config.network.width, config.network.blocks)
+            record = NetworkRecord.for_games([self.games.ruleset], config.network.width, config.network.blocks)
         except ValueError as error:
             raise ConfigError(f"{error}; give a smaller network.width or network.blocks") from None
         self.network = PolicyValueNetwork(record)

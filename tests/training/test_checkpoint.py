@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from tradgames_env.agents.checkpoint import CheckpointError, NetworkRecord, read_checkpoint, read_record
+from tradgames_env.agents.checkpoint import CheckpointError, GameRecord, NetworkRecord, read_checkpoint, read_record
 from tradgames_env.agents.network import PolicyValueNetwork
-from tradgames_env.encoding import Encoder
 from training import checkpoint
 from training.config import TrainConfig, parse_config
 
@@ -21,11 +20,8 @@ def config() -> TrainConfig:
 
 
 def network_for(config: TrainConfig, seed: int = 0) -> PolicyValueNetwork:
-    ruleset = config.game.ruleset()
-    inputs = len(Encoder(ruleset).informative_cells())
-    network = PolicyValueNetwork(
-        NetworkRecord(inputs, ruleset.num_actions, config.network.width, config.network.blocks)
-    )
+    size = config.network
+    network = PolicyValueNetwork(NetworkRecord.for_games([config.game.ruleset()], size.width, size.blocks))
     network.initialise(torch.Generator().manual_seed(seed))
     return network
 
@@ -35,8 +31,9 @@ def test_round_trip(config: TrainConfig, tmp_path: pathlib.Path) -> None:
     written = checkpoint.write_checkpoint(tmp_path / "c", network, config, 123)
     read = read_checkpoint(tmp_path / "c")
     assert read.record == written
-    assert (read.record.game, read.record.variant, read.record.steps, read.record.seed) == ("puluc", "mini", 123, 5)
-    assert read.ruleset is config.game.ruleset()
+    assert (read.record.steps, read.record.seed) == (123, 5)
+    assert read.record.games == (GameRecord("puluc", "mini", {}, config.game.ruleset().rules.version),)
+    assert read.rulesets == (config.game.ruleset(),)
     assert parse_config(read.record.config, "checkpoint") == config
     for name, tensor in network.state_dict().items():
         np.testing.assert_array_equal(read.tensors[name], tensor.numpy())

@@ -121,7 +121,7 @@ def batch_of(network: PolicyValueNetwork, advantages: list[float], shift: float 
 
 @pytest.fixture
 def network() -> PolicyValueNetwork:
-    network = PolicyValueNetwork(NetworkRecord(inputs=5, actions=4, width=8, blocks=1))
+    network = PolicyValueNetwork(NetworkRecord(inputs=5, actions=(4,), width=8, blocks=1))
     network.initialise(torch.Generator().manual_seed(0))
     return network
 
