@@ -7,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types imports pytest test-cluster docs bench strength solve-all clean
+.PHONY: setup demo test lint types imports site pytest test-cluster docs bench strength solve-all clean
 
 setup: $(READY)
 
@@ -23,7 +23,7 @@ demo: setup
 	$(BIN)/tradgames train --config configs/puluc.toml --run-dir runs/demo/puluc
 	$(BIN)/tradgames evaluate runs/demo/puluc/checkpoints/final --against random greedy --games 400 --report runs/demo/puluc/report
 
-test: lint types imports pytest
+test: lint types imports site pytest
 
 lint: setup
 	$(BIN)/ruff check .
@@ -43,8 +43,13 @@ test-cluster:
 	.venv-ray/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,ray]"
 	.venv-ray/bin/python -m pytest tests/cluster
 
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# writes the generated pages and serves the site of the documentation on this machine
 docs: setup
 	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 bench: setup
 	$(BIN)/tradgames bench
