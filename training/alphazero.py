@@ -19,6 +19,7 @@ from tradgames_env.agents.checkpoint import NetworkRecord
 from tradgames_env.agents.layout import InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.processors import cores
+from training.against_perfect import AgainstPerfect
 from training.checkpoint import write_checkpoint
 from training.config import AlphaZeroTrainConfig, ConfigError
 from training.engines import Engine, open_engine, torch_threads
@@ -80,6 +81,7 @@ class AlphaZeroRun(Run):
         self.replay = Replay(run_dir / REPLAY_FOLDER, config.replay.window)
         self._shards: list[Arrays | None] = [None] * config.selfplay.shards
         self._policies: dict[int, Arrays] = {}
+        self._against_perfect = AgainstPerfect(ruleset)
         self._learning_seconds = 0.0
         self._background = concurrent.futures.ThreadPoolExecutor(1)
         self._engine = self._open_engine() if ranks.first else None
@@ -123,6 +125,7 @@ class AlphaZeroRun(Run):
             **report,
             "data/window": float(min(len(self.replay), self._window(progress))),
             **metrics,
+            **self._against_perfect.measure(self._playing_network()),
             "schedule/shaping": shaping_weight(config, progress),
             "schedule/simulations": float(self._simulations(progress)),
         }
@@ -236,9 +239,12 @@ class AlphaZeroRun(Run):
 
     def write_policy(self, folder: pathlib.Path) -> None:
         """Write the weights that play as a checkpoint."""
+        write_checkpoint(folder, self._playing_network(), self.config, self.steps)
+
+    def _playing_network(self) -> PolicyValueNetwork:
         network = PolicyValueNetwork(self.learner.network.record)
         network.load_state_dict({name: torch.from_numpy(array) for name, array in self.learner.averaged().items()})
-        write_checkpoint(folder, network, self.config, self.steps)
+        return network
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What a resume needs beside the counters of every run: arrays by name, and JSON."""

@@ -207,7 +207,7 @@ class SelfPlayConfig(_Section):
     """Decisions played in each game in an iteration."""
     horizon: Annotated[int, Field(ge=0, le=100_000)] = 64
     """Decisions after which a target no longer waits for the end of its game."""
-    trace: Share = 0.9
+    trace: Share = 0.97
     """Lambda of the value targets: 1 learns from results alone, 0 from the next decision's search."""
     early_plies: Annotated[int, Field(ge=0, le=10_000)] = 8
     """First decisions of a game that are drawn from the improved policy; later ones are the search's best."""
@@ -258,7 +258,7 @@ class LearnerConfig(_Section):
     """Of AdamW."""
     max_grad_norm: Positive = 2.0
     """Longer gradients are cut to this length."""
-    average: Share = 0.995
+    average: Share = 0.98
     """Decay of the averaged weights that play, for each gradient step."""
     policy_weight: NonNegative = 1.0
     """Weight of the policy's cross-entropy."""

@@ -47,6 +47,8 @@ METRICS: dict[str, str] = {
     "value/explained": "share of the variance of the result's lambda returns that the values explain; 1 is perfect",
     "gradient/norm": "mean length of the gradient before it is cut",
     "search/surprise": "mean divergence of full searches' policies from the network's before it learned, in nats",
+    "perfect/score": "points a game against the table of exact values, 0.5 at best; now and then, if there is one",
+    "perfect/regret": "what a decision of these games costs by the table, in percentage points of winning probability",
     "schedule/learning_rate": "of Adam",
     "schedule/entropy": "weight of the entropy bonus",
     "schedule/shaping": "reward for the largest margin",
