@@ -56,6 +56,7 @@ MOST_TABLE_BITS = 18
 NONE = -1
 _HIGHEST_EVALUATION = WIN // 2
 _INFINITY = 2 * WIN
+_NO_LIMIT = 1 << 62
 _SCORE_SHIFT = 11
 _CLOCK_REACH = LEVELS
 """From this many moves before a clock ends the game its value tells positions apart."""
@@ -66,7 +67,7 @@ _PIECES, _KILLERS, _LISTS = 2 * HIDDEN, 2 * HIDDEN + 1, 2 * HIDDEN + 3
 VISITED, BUDGET, MARGIN_WEIGHT, EXACT, STOPPED, BEST, SCORE, MOST_DEPTH_AT, PLAN_SIZE = range(9)
 # Entries at the head of ``model`` (...) int32, then watched cells, others, clocks, features of watched bits, weights.
 _WATCHED, _OTHERS, _CLOCKS, _REPEATS, _ACTIONS, _SITES, _MOST, _FEATURES_AT, _WEIGHTS_AT, _HEAD = range(10)
-_IS_SCORE, _AT_LEAST, _AT_MOST = range(3)
+_UNKNOWN, _IS_SCORE, _AT_LEAST, _AT_MOST = range(4)
 _HINT_RANK, _CAPTURE_RANK, _KILLER_RANK, _MOST_GOOD = 1 << 29, 1 << 28, 1 << 27, 1 << 26
 _FIRST_REDUCED = 3
 """Quiet moves before this one are searched to their full depth."""
@@ -75,7 +76,7 @@ _LEGAL, _APPLY, _CAPTURES = types.FunctionType(LEGAL), types.FunctionType(APPLY)
 _PARAMS, _MODEL, _STATES, _HISTORIES, _FRAMES = int32[::1], int32[::1], int16[:, ::1], uint64[:, ::1], int32[:, ::1]
 _KEYS, _TABLE, _GOOD, _PLAN = uint64[::1], uint64[:, ::1], int32[::1], int64[::1]
 _BYTE, _LOW_16 = np.uint64(255), np.uint64(0xFFFF)
-_0, _1, _3, _8, _16, _27, _30, _31, _32, _60 = (np.uint64(n) for n in (0, 1, 3, 8, 16, 27, 30, 31, 32, 60))
+_0, _8, _16, _27, _30, _31, _32, _60 = (np.uint64(n) for n in (0, 8, 16, 27, 30, 31, 32, 60))
 _GOLDEN, _MIX_0 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -271,7 +272,7 @@ def standing(model, states, frames, plan, level):  # type: ignore[no-untyped-def
 # -- the search ----------------------------------------------------------------------------------------------------
 @kernel(int64(_STATES, int64))
 def _final_score(states, level):  # type: ignore[no-untyped-def]
-    """Score of a game that ended on row ``level``, for the side that stands as the mover."""
+    """Score of a game that is over on row ``level``, for the side that stands as the mover; 0 where none has won."""
     outcome = states[level, OUTCOME]
     if outcome != NATURAL_WINS and outcome != BLACK_WINS:
         return 0
@@ -349,17 +350,19 @@ def _take_best(model, frames, level, first, count):  # type: ignore[no-untyped-d
     return np.int64(frames[level, ranks + first])
 
 
-@kernel(int64(int64, int64))
-def _reduction(depth, index):  # type: ignore[no-untyped-def]
-    """By how much less deep the quiet move at place ``index`` is searched at first."""
-    if index < _FIRST_REDUCED or depth < 2:
+@kernel(int64(_PLAN, int64, int64, int64))
+def _reduction(plan, depth, index, rank):  # type: ignore[no-untyped-def]
+    """By how much less deep the move at place ``index``, of this rank, is searched at first."""
+    if plan[EXACT] or rank >= _KILLER_RANK or index < _FIRST_REDUCED or depth < 2:
         return 0
     return min(depth - 1, np.int64(0.4 + np.log(np.float64(depth)) * np.log(np.float64(index)) / 2.2))
 
 
-@kernel(types.void(_MODEL, _STATES, _FRAMES, _GOOD, int64, int64, int64))
-def _remember_good(model, states, frames, good, level, depth, action):  # type: ignore[no-untyped-def]
-    """Note a quiet action that refuted a line."""
+@kernel(types.void(_MODEL, _STATES, _FRAMES, _GOOD, int64, int64, int64, int64))
+def _remember_good(model, states, frames, good, level, depth, action, rank):  # type: ignore[no-untyped-def]
+    """Note an action that refuted a line, unless it captures."""
+    if rank & _CAPTURE_RANK:
+        return
     if frames[level, _KILLERS] != action:
         frames[level, _KILLERS + 1] = frames[level, _KILLERS]
         frames[level, _KILLERS] = action
@@ -376,7 +379,7 @@ def _store(table, key, level, depth, bound, score, action):  # type: ignore[no-u
         score -= level
     slot = key & np.uint64(table.shape[0] - 1)
     table[slot, 0] = key
-    table[slot, 1] = np.uint64(score + _INFINITY) << _32 | np.uint64(action << 16 | depth << 8 | bound << 1 | 1)
+    table[slot, 1] = np.uint64(score + _INFINITY) << _32 | np.uint64((action + 1) << 16 | depth << 8 | bound)
 
 
 @kernel(int64(uint64, int64))
@@ -389,12 +392,28 @@ def _kept_score(entry, level):  # type: ignore[no-untyped-def]
 
 
 @kernel(boolean(_PLAN, uint64, int64, int64, int64, int64))
-def _is_enough(plan, entry, score, depth, alpha, beta):  # type: ignore[no-untyped-def]
-    """Whether an entry, of this score, answers for a search of ``depth`` between the bounds."""
-    kept_depth, bound = np.int64((entry >> _8) & _BYTE), np.int64((entry >> _1) & _3)
-    if kept_depth < depth or (plan[EXACT] and kept_depth != depth):
+def _answers(plan, entry, level, depth, alpha, beta):  # type: ignore[no-untyped-def]
+    """Whether an entry of the table, 0 for none, answers a search of ``depth`` between the bounds."""
+    kept_depth, bound = np.int64((entry >> _8) & _BYTE), np.int64(entry & _BYTE)
+    if bound == _UNKNOWN or level == 0 or kept_depth < depth or (plan[EXACT] and kept_depth != depth):
         return False
+    score = _kept_score(entry, level)
     return bound == _IS_SCORE or (score >= beta if bound == _AT_LEAST else score <= alpha)
+
+
+@kernel(boolean(_MODEL, _STATES, int64))
+def _is_over(model, states, level):  # type: ignore[no-untyped-def]
+    """Whether the game is over on row ``level``, or counts as drawn since the position was there before."""
+    if states[level, OUTCOME] != RUNNING:
+        return True
+    return level > 0 and model[_REPEATS] != NONE and states[level, model[_REPEATS]] > 0
+
+
+@kernel(types.void(_PLAN, int64, int64, int64))
+def _note_best(plan, level, action, score):  # type: ignore[no-untyped-def]
+    """Note the best action so far where the search began."""
+    if level == 0:
+        plan[BEST], plan[SCORE] = action, score
 
 
 @kernel(
@@ -408,33 +427,27 @@ def _search(  # type: ignore[no-untyped-def]
     level, depth, alpha, beta,
 ):  # fmt: skip
     """Score of row ``level`` for its mover, ``depth`` decisions deep; a bound where it lies outside (alpha, beta)."""
-    if states[level, OUTCOME] != RUNNING:
+    if _is_over(model, states, level):
         return _final_score(states, level)
-    if level > 0 and model[_REPEATS] != NONE and states[level, model[_REPEATS]] > 0:
-        return 0
     if depth == 0:
         return _settle(
             captures, apply, params, model, states, histories, frames, keys, plan, level, CAPTURE_DEPTH, alpha, beta
         )
-    mover = states[level, MOVER]
     key = _position_key(model, states, keys, level)
     slot = key & np.uint64(table.shape[0] - 1)
     entry = table[slot, 1] if table[slot, 0] == key else _0
-    hint = NONE
-    if entry != 0:
-        hint = np.int64((entry >> _16) & _LOW_16)
-        kept = _kept_score(entry, level)
-        if level > 0 and _is_enough(plan, entry, kept, depth, alpha, beta):
-            return kept
+    if _answers(plan, entry, level, depth, alpha, beta):
+        return _kept_score(entry, level)
+    hint = np.int64((entry >> _16) & _LOW_16) - 1
     frames[level + 1, _KILLERS] = frames[level + 1, _KILLERS + 1] = NONE
     count = _list_ranked(legal, captures, params, model, states, histories, frames, good, level, hint)
-    best, best_action, floor = -_INFINITY, NONE, alpha
+    best, best_action, floor = -_INFINITY, hint, alpha
     for i in range(count):
         rank = _take_best(model, frames, level, i, count)
         action = np.int64(frames[level, _LISTS + i])
         advance(apply, params, model, states, histories, frames, keys, plan, level, action)
-        sign = 1 if states[level + 1, MOVER] == mover else -1
-        reduction = 0 if plan[EXACT] or rank >= _KILLER_RANK else _reduction(depth, i)
+        sign = 1 if states[level + 1, MOVER] == states[level, MOVER] else -1
+        reduction = _reduction(plan, depth, i, rank)
         # Three tries: less deep, then only whether it is better than the best, then by how much.
         stage = 2 if i == 0 else (0 if reduction > 0 else 1)
         score = floor
@@ -450,22 +463,17 @@ def _search(  # type: ignore[no-untyped-def]
             stage += 1
         if plan[STOPPED]:
             return best
-        if score > best:
-            best = score
-            if score > floor:
-                floor, best_action = score, action
-                if level == 0:
-                    plan[BEST], plan[SCORE] = action, score
+        best = max(best, score)
+        if score > floor:
+            floor, best_action = score, action
+            _note_best(plan, level, action, score)
         if best >= beta:
-            if rank < _CAPTURE_RANK:
-                _remember_good(model, states, frames, good, level, depth, action)
+            _remember_good(model, states, frames, good, level, depth, action, rank)
             break
         if plan[VISITED] >= plan[BUDGET]:
             plan[STOPPED] = 1
             return best
     bound = _AT_LEAST if best >= beta else (_IS_SCORE if best > alpha else _AT_MOST)
-    if best_action == NONE:
-        best_action = hint if hint != NONE else np.int64(frames[level, _LISTS])
     _store(table, key, level, depth, bound, best, best_action)
     return best
 
@@ -481,8 +489,8 @@ def deepen(  # type: ignore[no-untyped-def]
 ):
     """Search row 0 by 1, 2, ... ``most_depth`` decisions within the budget of ``plan``; return the depth finished.
 
-    Writes the best action and its score into ``plan``. The order of moves about which nothing is known is drawn from
-    ``word``, and with it the choice among equally good ones.
+    Writes the best action and its score into ``plan``; the first decision is looked at in full, whatever the budget.
+    The order of moves about which nothing is known, and so the choice among equally good ones, is drawn from ``word``.
     """
     plan[VISITED] = plan[STOPPED] = plan[SCORE] = 0
     plan[BEST] = NONE
@@ -491,7 +499,9 @@ def deepen(  # type: ignore[no-untyped-def]
         good[i] = np.int32(_mixed(word + np.uint64(i)) >> _60)
     frames[0, _KILLERS] = frames[0, _KILLERS + 1] = NONE
     start(model, states, frames, keys)
+    budget = plan[BUDGET]
     for depth in range(1, most_depth + 1):
+        plan[BUDGET] = budget if depth > 1 else _NO_LIMIT
         _search(
             legal, captures, apply, params, model, states, histories, frames, keys, table, good, plan,
             0, depth, -_INFINITY, _INFINITY,
@@ -506,13 +516,13 @@ def deepen(  # type: ignore[no-untyped-def]
 @kernel(
     types.void(
         _LEGAL, _CAPTURES, _APPLY, _PARAMS, _MODEL, _STATES, _HISTORIES, int64[::1], uint64[::1], int64, _PLAN,
-        int64[::1], int64[::1], int64[::1],
+        int64[::1], int64[::1], int64[::1], int64[::1],
     ),
     counted=True,
 )  # fmt: skip
 def _deepen_many(  # type: ignore[no-untyped-def]
     legal, captures, apply, params, model, rows, row_histories, budgets, words, table_size, plan,
-    out_actions, out_scores, out_depths,
+    out_actions, out_scores, out_depths, out_visited,
 ):  # fmt: skip
     """``deepen`` every row of a batch; ``plan`` holds what is common to them."""
     states = np.zeros((LEVELS, rows.shape[1]), np.int16)
@@ -530,7 +540,7 @@ def _deepen_many(  # type: ignore[no-untyped-def]
             legal, captures, apply, params, model, states, histories, frames, keys, table, good, plan, words[row],
             plan[MOST_DEPTH_AT],
         )  # fmt: skip
-        out_actions[row], out_scores[row] = plan[BEST], plan[SCORE]
+        out_actions[row], out_scores[row], out_visited[row] = plan[BEST], plan[SCORE], plan[VISITED]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -543,6 +553,8 @@ class Found:
     """(N,): its score for the mover, in 1 / ``SCORE_ONE``; at least ``SURE`` for a win in sight."""
     depths: NDArray[np.int64]
     """(N,): decisions looked ahead to the end."""
+    visited: NDArray[np.int64]
+    """(N,): positions visited."""
 
     @property
     def values(self) -> NDArray[np.float32]:
@@ -596,14 +608,15 @@ class IncrementalSearch:
             words: (N,) generator words, advanced in place.
         """
         count = len(states)
-        actions, scores, depths = (np.zeros(count, np.int64) for _ in range(3))
+        actions, scores, depths, visited = (np.zeros(count, np.int64) for _ in range(4))
         kernels = self._ruleset.kernels
         _deepen_many(
             kernels.legal, kernels.captures, kernels.apply, self._ruleset.params, self._model,
             np.ascontiguousarray(states), np.ascontiguousarray(histories), np.asarray(budgets, np.int64), words,
-            _table_size(int(np.max(budgets, initial=1))), self._plan.copy(), actions, scores, depths,
+            _table_size(int(np.max(budgets, initial=1))), self._plan.copy(),
+            actions, scores, depths, visited,
         )  # fmt: skip
-        return Found(actions, scores, depths)
+        return Found(actions, scores, depths, visited)
 
 
 def _table_size(budget: int) -> int:
