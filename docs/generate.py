@@ -22,7 +22,7 @@ from tradgames_env.registration import gymnasium_id
 from tradgames_env.rules.contract import GameRules
 from tradgames_env.rules.registry import load_rules
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
-from training.config import TrainConfig
+from training.config import METHODS
 from training.metrics import METRICS
 
 FOLDER = pathlib.Path(__file__).parent
@@ -155,7 +155,8 @@ and it is refused if the game's rules or the encoder have another version.
 def training_page() -> str:
     """Method, every setting and every metric."""
     rows: list[Row] = []
-    for name, field in TrainConfig.model_fields.items():
+    fields = {name: field for model in METHODS.values() for name, field in model.model_fields.items()}
+    for name, field in fields.items():
         section = field.annotation
         if isinstance(section, type) and issubclass(section, pydantic.BaseModel):
             rows += [(f"`{name}.{key}`", shown(entry), entry.description or "") for key, entry in settings_of(section)]

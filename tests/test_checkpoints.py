@@ -19,7 +19,7 @@ def test_three_policies_ship() -> None:
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: path.name)
 def test_shipped_policies_beat_random(folder: pathlib.Path) -> None:
     agent = tg.load_agent(folder)
-    match = play_match(agent, tg.load_agent("random"), agent.ruleset, 40, 1, 4)
+    match = play_match(agent, tg.load_agent("random"), agent.rulesets[0], 40, 1, 4)
     assert match.score > 0.75
 
 

@@ -14,7 +14,7 @@ from tradgames_env import rendering
 from tradgames_env.encoding import Encoder
 from training.config import parse_config
 from training.evaluate import evaluate
-from training.ppo import train
+from training.train import train
 
 
 def test_rules_and_position(sprint: str) -> None:

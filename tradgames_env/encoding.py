@@ -167,6 +167,40 @@ def write_observation(view, params, state, history, seat, sites, scalars, canvas
     _write_planes(sites, scalars, canvas, i)
 
 
+@kernel(
+    types.void(
+        uint64[::1], int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], _SITES, _SCALARS, float32[::1], float32[::1],
+        float32[:, ::1],
+    )
+)  # fmt: skip
+def _write_features(  # type: ignore[no-untyped-def]
+    table, params, states, histories, seats, sites, scalars, site_factors, scalar_factors, out
+):
+    """Write what ``_write_planes`` writes of each game into ``out`` (N, F), every number once."""
+    view = view_at(table[VIEW_SLOT])
+    for i in range(states.shape[0]):
+        sites[:] = 0
+        scalars[:] = 0
+        view(params, states[i], histories[i], np.int64(seats[i]), sites, scalars)
+        place = 0
+        for feature in range(site_factors.shape[0]):
+            factor = site_factors[feature]
+            if factor == 0.0:
+                continue
+            for site in range(sites.shape[1]):
+                out[i, place] = np.float32(sites[feature, site]) * factor
+                place += 1
+        for scalar in range(scalar_factors.shape[0]):
+            factor = scalar_factors[scalar]
+            if factor == 0.0:
+                continue
+            value = np.float32(scalars[scalar]) * factor
+            if THROW_1 <= scalar <= THROW_BACK:
+                value = np.float32(scalars[scalar] / (scalars[scalar] + 1.0))
+            out[i, place] = value
+            place += 1
+
+
 @kernel(types.void(uint64[::1], int32[::1], int16[:, ::1], uint64[:, ::1], int8[::1], _SITES, _SCALARS, CANVAS))
 def _encode(kernels, params, states, histories, seats, sites, scalars, canvas):  # type: ignore[no-untyped-def]
     view = view_at(kernels[VIEW_SLOT])
@@ -224,6 +258,24 @@ class Encoder:
         _encode(kernel_table(ruleset.kernels), ruleset.params, states, histories, seats, *self.blank_view(), canvas)
         observations: NDArray[np.float32] = canvas.planes.reshape(-1, *self.shape)
         return observations
+
+    def features(
+        self, states: NDArray[np.int16], histories: NDArray[np.uint64], seats: NDArray[np.int8]
+    ) -> NDArray[np.float32]:
+        """(N, F) float32: what ``encode`` writes into the ``informative_cells``, without the planes around them.
+
+        Args:
+            states: (N, S) int16.
+            histories: (N, H) uint64.
+            seats: (N,) int8, who looks.
+        """
+        ruleset = self.ruleset
+        out = np.empty((len(states), len(self.informative_cells())), np.float32)
+        _write_features(
+            kernel_table(ruleset.kernels), ruleset.params, states, histories, seats, *self.blank_view(),
+            self._site_factors, self._scalar_factors, out,
+        )  # fmt: skip
+        return out
 
     def observe(self, position: Position, seat: int | None = None) -> NDArray[np.float32]:
         """(C, H, W) float32: what ``seat`` (by default the one that decides) sees of a position."""

@@ -1,13 +1,9 @@
 """Writing checkpoints and the state a run resumes from: safetensors and JSON, never pickle, every write atomic."""
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,17 +17,22 @@ from tradgames_env.agents.checkpoint import (
     WEIGHTS_FILE,
     CheckpointError,
     CheckpointRecord,
+    GameRecord,
+    NetworkRecord,
     PlayRecord,
     read_record,
 )
 from tradgames_env.agents.network import PolicyValueNetwork
 from tradgames_env.encoding import ENCODER_VERSION
 from training.config import TrainConfig
+from training.durable import write_file, write_folder
 from training.provenance import versions
 
 CARD_FILE = "README.md"
 _PACKAGES = ("numpy", "numba", "torch", "safetensors")
-_STATE_VERSION = "1"
+_STATE_VERSION = "2"
+_METHODS = {"ppo": ("PPO self-play", "masked PPO"), "alphazero": ("search and self-play", "learning from search")}
+"""Title and means of each method, for people."""
 
 
 def write_checkpoint(
@@ -48,17 +49,13 @@ def write_checkpoint(
     Raises:
         FileExistsError: ``folder`` exists and is no checkpoint.
     """
-    ruleset = config.game.ruleset()
     tensors = {name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()}
     weights = safetensors.numpy.save(tensors)
     record = CheckpointRecord(
-        game=ruleset.game,
-        variant=ruleset.variant,
-        options=ruleset.overrides,
-        rules_version=ruleset.rules.version,
+        games=(GameRecord.of(config.game.ruleset()),),
         encoder_version=ENCODER_VERSION,
         network=network.record,
-        play=PlayRecord(config.play.lookahead, config.play.margin_weight),
+        play=PlayRecord(config.play.lookahead, config.play.margin_weight, config.play.simulations, config.play.plies),
         config=config.model_dump(mode="json"),
         seed=config.seed,
         packages=versions(_PACKAGES),
@@ -87,26 +84,27 @@ def record_strength(folder: pathlib.Path, strength: dict[str, Any]) -> Checkpoin
 
 def model_card(record: CheckpointRecord) -> str:
     """The README of a checkpoint: Markdown."""
-    game = record.game + "".join(f", {name} = {value}" for name, value in record.options.items())
-    budget = record.config.get("budget", {})
+    budget, method = record.config.get("budget", {}), record.config.get("method", "ppo")
+    title = " and ".join(f"{game.game} ({game.variant})" for game in record.games)
+    what = "this game" if len(record.games) == 1 else "these games"
+    names = " and ".join(_name(game) for game in record.games)
     lines = [
-        f"# {record.game} ({record.variant}), PPO self-play",
+        f"# {title}, {_METHODS[method][0]}",
         "",
-        f"A policy for the board game {game}, variant `{record.variant}`, that plays both sides. It was trained",
-        "without human games by masked PPO against itself and its own past versions.",
+        f"A policy for the board game {names}, that plays both sides. It was trained",
+        f"without human games by {_METHODS[method][1]} against itself and its own past versions.",
         "",
         "```python",
         "import tradgames_env as tg",
         "",
         'agent = tg.load_agent("path/to/this/folder")',
-        f'agent.act(tg.Position("{record.game}", variant="{record.variant}"{_keywords(record.options)}))',
+        *(f"agent.act({_position(game)})" for game in record.games),
         "```",
         "",
         "| | |",
         "|---|---|",
-        f"| rules version, encoder version | {record.rules_version}, {record.encoder_version} |",
-        f"| network | {record.network.trunk}, {record.network.blocks} blocks of {record.network.width}, "
-        f"{record.network.num_parameters:,} parameters |",
+        f"| rules version, encoder version | {_rules_versions(record)}, {record.encoder_version} |",
+        f"| network | {_network(record.network)} |",
         f"| how it plays | {_way_to_play(record)} |",
         f"| decisions played in training | {record.steps:,} |",
         f"| budget | minutes {budget.get('minutes')}, steps {budget.get('steps')} |",
@@ -120,11 +118,30 @@ def model_card(record: CheckpointRecord) -> str:
         "",
         "## Limits",
         "",
-        "It plays this game under these options and no others, and looks no further than said above.",
+        f"It plays {what} under these options and no others, and looks no further than said above.",
         f"The whole training configuration is in `{RECORD_FILE}`.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _name(game: GameRecord) -> str:
+    options = "".join(f", {option} = {value}" for option, value in game.options.items())
+    return f"{game.game}{options}, variant `{game.variant}`"
+
+
+def _position(game: GameRecord) -> str:
+    return f'tg.Position("{game.game}", variant="{game.variant}"{_keywords(game.options)})'
+
+
+def _rules_versions(record: CheckpointRecord) -> str:
+    return " and ".join(str(game.rules_version) for game in record.games)
+
+
+def _network(network: NetworkRecord) -> str:
+    value = "" if network.value == "scalar" else ", value as win, draw and loss"
+    size = f"{network.blocks} blocks of {network.width}, {network.num_parameters:,} parameters"
+    return f"{network.trunk}, {size}{value}"
 
 
 def _keywords(options: Mapping[str, Any]) -> str:
@@ -132,11 +149,15 @@ def _keywords(options: Mapping[str, Any]) -> str:
 
 
 def _way_to_play(record: CheckpointRecord) -> str:
-    if not record.play.lookahead:
-        return "the most probable move of its policy"
-    weight = record.play.margin_weight
-    margin = f", the largest gain of margin worth {weight:g} wins" if weight else ""
-    return f"by its values of the positions one move ahead, over every throw{margin}"
+    play = record.play
+    margin = f", the largest gain of margin worth {play.margin_weight:g} wins" if play.margin_weight else ""
+    if play.simulations:
+        return f"by a tree search of {play.simulations} simulations{margin}"
+    if play.plies:
+        return f"by its values of the positions after all moves and throws, {play.plies} moves ahead{margin}"
+    if play.lookahead:
+        return f"by its values of the positions one move ahead, over every throw{margin}"
+    return "the most probable move of its policy"
 
 
 def _strength_lines(strength: dict[str, Any] | None) -> list[str]:
@@ -155,67 +176,17 @@ def _strength_lines(strength: dict[str, Any] | None) -> list[str]:
 
 
 def _write_folder(folder: pathlib.Path, record: CheckpointRecord, weights: bytes) -> None:
-    _restore_moved_aside(folder)
-    if folder.is_symlink() or (folder.exists() and not _may_be_replaced(folder)):
-        raise FileExistsError(f"{folder} exists and is no checkpoint; nothing was written")
-    temporary = pathlib.Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
-    try:
-        for name, data in (
-            (WEIGHTS_FILE, weights),
-            (RECORD_FILE, record.to_json().encode()),
-            (CARD_FILE, model_card(record).encode()),
-        ):
-            _write_durably(temporary / name, data)
-        temporary.chmod(0o755)
-        _sync_folder(temporary)
-        _put_in_place(temporary, folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+    files = {
+        WEIGHTS_FILE: weights,
+        RECORD_FILE: record.to_json().encode(),
+        CARD_FILE: model_card(record).encode(),
+    }
+    write_folder(folder, files, _may_be_replaced)
 
 
 def _may_be_replaced(folder: pathlib.Path) -> bool:
     """Whether it is a checkpoint or an empty folder: nobody's other work."""
     return folder.is_dir() and ((folder / RECORD_FILE).is_file() or not any(folder.iterdir()))
-
-
-def _put_in_place(temporary: pathlib.Path, folder: pathlib.Path) -> None:
-    """Give the new folder its name; an old one steps aside first, since a full folder cannot be overwritten."""
-    aside = _aside(folder)
-    if folder.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        os.rename(folder, aside)
-    os.rename(temporary, folder)
-    _sync_folder(folder.parent)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _restore_moved_aside(folder: pathlib.Path) -> None:
-    """Undo a replacement that was killed between its two renames."""
-    aside = _aside(folder)
-    if aside.exists() and not folder.exists():
-        os.rename(aside, folder)
-
-
-def _aside(folder: pathlib.Path) -> pathlib.Path:
-    return folder.with_name(f".{folder.name}.old")
-
-
-def _write_durably(path: pathlib.Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: pathlib.Path) -> None:
-    # Windows cannot open folders, and needs no such call.
-    with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def save_state(path: pathlib.Path, arrays: Mapping[str, NDArray[Any]], record: Mapping[str, Any]) -> None:
@@ -225,18 +196,13 @@ def save_state(path: pathlib.Path, arrays: Mapping[str, NDArray[Any]], record: M
         path: the file; replaced when it exists.
         arrays: by name.
         record: JSON, kept in the header of the file.
+
+    Raises:
+        StorageError: the disk is full, or may not be written to.
     """
-    header = {"version": _STATE_VERSION, "record": json.dumps(record)}
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    temporary = path.with_suffix(".tmp")
-    try:
-        _write_durably(temporary, safetensors.numpy.save(contiguous, metadata=header))
-        os.replace(temporary, path)
-    except OSError as error:
-        # A full disk: what was written of the new state only takes up room; the old one is still there.
-        temporary.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    _sync_folder(path.parent)
+    header = {"version": _STATE_VERSION, "record": json.dumps(record), "sha256": _checksum(contiguous)}
+    write_file(path, safetensors.numpy.save(contiguous, metadata=header))
 
 
 def load_state(path: pathlib.Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -253,6 +219,15 @@ def load_state(path: pathlib.Path) -> tuple[dict[str, NDArray[Any]], dict[str, A
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
         if header.get("version") != _STATE_VERSION:
             raise ValueError(f"its version is {header.get('version')!r}, not {_STATE_VERSION!r}")
+        if header.get("sha256") != _checksum(arrays):
+            raise ValueError("its checksum is not the one noted")
         return arrays, json.loads(header["record"])
     except (safetensors.SafetensorError, ValueError, KeyError, OSError) as error:
         raise CheckpointError(f"{path}: it cannot be read ({error}); start without resume") from None
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()

@@ -99,10 +99,11 @@ def _settings_to_set(arguments: list[str]) -> list[str]:
 
 def _settings_help() -> str:
     """Every setting of a training configuration with its type, default and meaning."""
-    from training.config import TrainConfig
+    from training.config import METHODS
 
     lines = ["settings of the configuration, as --set NAME=VALUE; those with a dot in their name also as --NAME VALUE:"]
-    return "\n".join([*lines, *_settings(TrainConfig, "")])
+    settings = dict.fromkeys(line for model in METHODS.values() for line in _settings(model, ""))
+    return "\n".join([*lines, *settings])
 
 
 def _settings(model: "type[pydantic.BaseModel]", prefix: str) -> Iterator[str]:

@@ -95,14 +95,16 @@ class Train:
             from tradgames_env.agents.checkpoint import CheckpointError
             from tradgames_env.agents.network import DeviceError
             from training.config import ConfigError
-            from training.ppo import FINAL, TrainingError, train
+            from training.engines import EngineError
+            from training.run import FINAL, TrainingError
+            from training.train import train
         run_dir = self.run_dir or pathlib.Path("runs") / self.config.stem
         try:
             folder = train(config, run_dir, self.resume, console=progress())
-        except (ConfigError, CheckpointError, DeviceError) as error:
+        except (ConfigError, CheckpointError, DeviceError, EngineError) as error:
             raise UserError(str(error)) from error
         except (TrainingError, OSError, MemoryError) as error:
-            complain(str(error) or "there is not enough memory for rollout.games and rollout.steps")
+            complain(str(error) or "there is not enough memory for so many games and steps")
             return FAILED
         if folder.name != FINAL:
             return FAILED

@@ -67,6 +67,13 @@ class NetworkConfig(_Section):
     """Residual blocks, one hidden layer each."""
 
 
+class SearchNetworkConfig(NetworkConfig):
+    """Size and kind of the network."""
+
+    trunk: Literal["mlp", "conv"] = "mlp"
+    """Hidden layers: "mlp" reads the board as a list, "conv" as planes; on a CPU the first learns more in less time."""
+
+
 class BudgetConfig(_Section):
     """When a run ends: at whichever limit comes first. Schedules run over the same limits."""
 
@@ -159,16 +166,113 @@ class PlayConfig(_Section):
     """Choose by the network's values of the positions one move (and throw) ahead, instead of by its policy."""
     margin_weight: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
     """Worth of the largest possible gain of margin in these values; a win is 1."""
+    simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Choose by a tree search of so many simulations; 0 for none."""
+    plies: Annotated[int, Field(ge=0, le=4)] = 0
+    """Choose by the values after so many moves and the throws between them, in games of dice; 0 for none."""
+
+
+class SearchConfig(_Section):
+    """How self-play looks for better moves than the network's own."""
+
+    improver: Literal["gumbel", "expectimax"] = "gumbel"
+    """"gumbel": Gumbel AlphaZero search (Danihelka et al., 2022); "expectimax": the expected values one decision ahead,
+    over every throw."""
+    simulations: Annotated[int, Field(ge=1, le=100_000)] = 32
+    """Simulations of a full search (gumbel)."""
+    start_simulations: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Simulations of a full search at the start of the run, from which they grow evenly; as many when absent."""
+    fast_simulations: Annotated[int, Field(ge=1, le=100_000)] = 8
+    """Simulations of a fast search, whose policy is not learned from (gumbel)."""
+    full_share: Share = 0.25
+    """Share of the decisions that get a full search (gumbel)."""
+    considered: PositiveInt = 16
+    """Most moves the root of a search compares (gumbel)."""
+    c_visit: NonNegative = 50.0
+    """Visits added to the largest count before values are scaled (gumbel)."""
+    c_scale: Positive = 0.1
+    """Weight of values against the policy's logits (gumbel)."""
+    temperature: Positive = 0.05
+    """Of the policy made of values, in wins: small ones prefer the best move alone (expectimax)."""
+
+
+class SelfPlayConfig(_Section):
+    """How games are played between two rounds of learning."""
+
+    shards: Annotated[int, Field(ge=1, le=100_000)] = 4
+    """Parts that are played independently, on as many cores as there are; results follow from their number."""
+    games: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+    """Games of a shard, played in lockstep."""
+    decisions: Annotated[int, Field(ge=1, le=100_000)] = 32
+    """Decisions played in each game in an iteration."""
+    horizon: Annotated[int, Field(ge=0, le=100_000)] = 64
+    """Decisions after which a target no longer waits for the end of its game."""
+    trace: Share = 0.9
+    """Lambda of the value targets: 1 learns from results alone, 0 from the next decision's search."""
+    early_plies: Annotated[int, Field(ge=0, le=10_000)] = 8
+    """First decisions of a game that are drawn from the improved policy; later ones are the search's best."""
+    random_share: Share = 0.0
+    """Share of the decisions that are random and not learned from."""
+    opening_share: Share = 0.1
+    """Share of games that begin after random moves."""
+    opening_plies: PositiveInt = 4
+    """Most random moves before such a game; their number is drawn evenly from 1 on."""
+    sparse_share: Share = 0.0
+    """Share of games that begin from a random position with few pieces, at the start of the run."""
+    final_sparse_share: Share = 0.0
+    """The same at the end; linear in between."""
+    sparse_pieces: Annotated[int, Field(ge=1, le=1_000)] = 8
+    """Most pieces of a side in such a position."""
+    engine: Literal["serial", "process", "ray"] = "process"
+    """Where shards are played: here, in processes of this machine, or on a Ray cluster. Results are the same."""
+    workers: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Processes or actors; as many as there are cores when absent."""
+
+
+class ReplayConfig(_Section):
+    """Which of the samples are learned from."""
+
+    first_window: PositiveInt = 50_000
+    """Newest samples that are drawn from at the start of the run."""
+    window: PositiveInt = 500_000
+    """The same at the end; linear in between."""
+    reuse: Positive = 2.0
+    """How often a sample is drawn, on average."""
+
+
+class LearnerConfig(_Section):
+    """How the network learns from samples."""
+
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 512
+    """Samples of a gradient step."""
+    learning_rate: Positive = 1e-3
+    """Of AdamW at the start."""
+    final_learning_rate: NonNegative = 1e-4
+    """Of AdamW at the end; half a cosine in between."""
+    weight_decay: NonNegative = 1e-4
+    """Of AdamW."""
+    max_grad_norm: Positive = 2.0
+    """Longer gradients are cut to this length."""
+    average: Share = 0.995
+    """Decay of the averaged weights that play, for each gradient step."""
+    policy_weight: NonNegative = 1.0
+    """Weight of the policy's cross-entropy."""
+    value_weight: NonNegative = 1.0
+    """Weight of the value's loss."""
+    margin_weight: NonNegative = 0.15
+    """Weight of the squared error of the margin head, an auxiliary target."""
+    mirror: bool = True
+    """Show half of the samples reflected, in games that have this symmetry."""
+    surprise_share: Share = 0.5
+    """Share of the policy's weight that goes to samples by how far the search moved the policy."""
 
 
 class TrainConfig(_Section):
-    """A whole training run."""
+    """What every training run is told; each method adds its own sections."""
 
     game: GameConfig
     budget: BudgetConfig
     network: NetworkConfig = NetworkConfig()
-    rollout: RolloutConfig = RolloutConfig()
-    ppo: PPOConfig = PPOConfig()
     shaping: ShapingConfig = ShapingConfig()
     pool: PoolConfig = PoolConfig()
     play: PlayConfig = PlayConfig()
@@ -182,6 +286,31 @@ class TrainConfig(_Section):
     """Minutes between two checkpoints; the state for a resume is saved at the same times."""
     progress: Literal["auto", "off"] = "auto"
     """A progress bar where there is a terminal, or none."""
+
+
+class PPOTrainConfig(TrainConfig):
+    """A training run by masked PPO."""
+
+    method: Literal["ppo"] = "ppo"
+    """How the network learns: "ppo" plays by the network alone, "alphazero" by search."""
+    rollout: RolloutConfig = RolloutConfig()
+    ppo: PPOConfig = PPOConfig()
+
+
+class AlphaZeroTrainConfig(TrainConfig):
+    """A training run by search: the network learns what its search finds."""
+
+    method: Literal["alphazero"]
+    """See the other method."""
+    network: SearchNetworkConfig = SearchNetworkConfig()
+    search: SearchConfig = SearchConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
+    replay: ReplayConfig = ReplayConfig()
+    learner: LearnerConfig = LearnerConfig()
+
+
+METHODS: Mapping[str, type[TrainConfig]] = {"ppo": PPOTrainConfig, "alphazero": AlphaZeroTrainConfig}
+"""The record of each method's runs."""
 
 
 def load_config(path: str | os.PathLike[str], overrides: Mapping[str, object] | None = None) -> TrainConfig:
@@ -218,10 +347,14 @@ def parse_config(data: Mapping[str, Any], source: str) -> TrainConfig:
     Raises:
         ConfigError: a key is unknown or missing, or has a wrong value; all such keys are named.
     """
+    method = data.get("method", "ppo")
+    if method not in METHODS:
+        raise ConfigError(f"{source}: method: input should be {' or '.join(map(repr, METHODS))}, not {method!r}")
+    model = METHODS[method]
     try:
-        return TrainConfig.model_validate(data)
+        return model.model_validate(data)
     except pydantic.ValidationError as error:
-        problems = "; ".join(_problem(entry) for entry in error.errors())
+        problems = "; ".join(_problem(entry, model) for entry in error.errors())
         raise ConfigError(f"{source}: {problems}") from None
 
 
@@ -244,12 +377,12 @@ def _toml_value(text: str) -> Any:
         return text
 
 
-def _problem(entry: Any) -> str:
+def _problem(entry: Any, model: type[TrainConfig]) -> str:
     """One of pydantic's errors in words."""
     path = [str(part) for part in entry["loc"] if not str(part).startswith(("function-", "constrained-"))]
     key = ".".join(path)
     if entry["type"] == "extra_forbidden":
-        known = _known_keys(path[:-1])
+        known = _known_keys(model, path[:-1])
         close = difflib.get_close_matches(path[-1], known, n=1)
         guess = f"did you mean {close[0]!r}? " if close else ""
         return f"unknown key {key!r}; {guess}known: {', '.join(known)}"
@@ -261,9 +394,8 @@ def _problem(entry: Any) -> str:
     return f"{key}: {message[0].lower()}{message[1:]}, not {entry['input']!r}"
 
 
-def _known_keys(path: list[str]) -> list[str]:
-    """Keys of the section at ``path``."""
-    model: type[pydantic.BaseModel] = TrainConfig
+def _known_keys(model: type[pydantic.BaseModel], path: list[str]) -> list[str]:
+    """Keys of the section of ``model`` at ``path``."""
     for part in path:
         annotation = model.model_fields[part].annotation
         if typing.get_origin(annotation) in (types.UnionType, typing.Union):

@@ -16,6 +16,7 @@ from rich.table import Table
 from tradgames_env.agents import AgentSpec, load_agent
 from tradgames_env.agents.base import Agent
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from training.durable import write_file
 from training.exploitability import Exploitability, exploitability_lines
 from training.intervals import Interval, wilson
 from training.match import LOCKSTEP, MatchResult, play_match
@@ -366,6 +367,4 @@ def elo_interval_text(rating: Rating) -> str:
 def write_json(data: Mapping[str, Any], path: pathlib.Path) -> None:
     """Write a file of JSON, replaced as a whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    write_file(path, (json.dumps(data, indent=2, allow_nan=False) + "\n").encode())

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from training.durable import write_file
 from training.rollout import GameCounts
 
 METRICS_FILE = "metrics.jsonl"
@@ -25,6 +26,7 @@ METRICS: dict[str, str] = {
     "progress": "share of the budget used, which the schedules follow",
     "speed/decisions_per_second": "decisions of this iteration by its wall-clock time, update included",
     "speed/update_share": "share of the iteration's time spent on gradient steps",
+    "speed/simulations_per_second": "simulations (or positions looked at) of the searches by the time they took",
     "games/finished": "games that ended in this iteration",
     "games/decisions": "mean number of decisions in those games, by both sides, after the random opening",
     "games/natural_wins": "share of them that natural won",
@@ -34,18 +36,21 @@ METRICS: dict[str, str] = {
     "games/margin": "mean final lead of either side, in what the game counts",
     "games/pool_score": "the learner's score (win 1, draw 1/2) against past policies; absent if none ended",
     "data/learned_share": "share of the decisions that were learned from: not by a frozen opponent",
-    "loss/policy": "clipped surrogate objective, mean over the gradient steps; lower is better",
-    "loss/value": "mean squared error of the value against its lambda return",
+    "data/window": "samples that were drawn from",
+    "loss/policy": "clipped surrogate objective, or cross-entropy with the search's policies; lower is better",
+    "loss/value": "mean squared error of the value against its lambda return, or cross-entropy for win, draw and loss",
     "loss/margin": "mean squared error of the margin head against its lambda return",
-    "policy/entropy": "mean entropy of the policy over the legal actions, in nats",
-    "policy/kl": "mean divergence of the policy that played from the updated one, in nats (estimate k3)",
+    "policy/entropy": "mean entropy of the policy that is learned from over the legal actions, in nats",
+    "policy/kl": "mean divergence of that policy from the network's, in nats (PPO: estimate k3)",
     "policy/clipped": "share of the probability ratios outside the clip range",
     "policy/epochs": "passes over the data; fewer than configured when target_kl stopped them",
     "value/explained": "share of the variance of the result's lambda returns that the values explain; 1 is perfect",
     "gradient/norm": "mean length of the gradient before it is cut",
+    "search/surprise": "mean divergence of full searches' policies from the network's before it learned, in nats",
     "schedule/learning_rate": "of Adam",
     "schedule/entropy": "weight of the entropy bonus",
     "schedule/shaping": "reward for the largest margin",
+    "schedule/simulations": "of a full search",
 }
 """Name to meaning of every number reported; shares are in [0, 1]."""
 
@@ -89,9 +94,7 @@ class MetricsLog:
     def __init__(self, run_dir: pathlib.Path, iteration: int, console: Console) -> None:
         path = run_dir / METRICS_FILE
         kept = [line for line in read_metrics(path) if line["iteration"] <= iteration] if iteration else []
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-        os.replace(temporary, path)
+        write_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._file = path.open("a", encoding="utf-8")
         self._board = _open_board(run_dir, kept[-1]["steps"] + 1 if kept else None, console)
 

@@ -159,3 +159,13 @@ def test_batch_and_single_observations_are_equal(game: str, variant: str) -> Non
         for index in range(7):
             single = games.encoder.observe(games.position(index))
             assert (games.observations[index] == single).all()
+
+
+def test_features_are_the_informative_cells(game: str, variant: str) -> None:
+    encoder = Encoder(load_ruleset(game, variant))
+    positions = [position.copy() for position in random_positions(Position(game, variant, seed=2), 2)]
+    states, histories = (np.stack(part) for part in zip(*(position.rows for position in positions), strict=True))
+    seats = np.array([position.seat for position in positions], np.int8)
+    seats[::2] ^= 1
+    planes = encoder.encode(states, histories, seats).reshape(len(states), -1)
+    assert (encoder.features(states, histories, seats) == planes[:, encoder.informative_cells()]).all()

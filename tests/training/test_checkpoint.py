@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from tradgames_env.agents.checkpoint import CheckpointError, NetworkRecord, read_checkpoint, read_record
+from tradgames_env.agents.checkpoint import CheckpointError, GameRecord, NetworkRecord, read_checkpoint, read_record
 from tradgames_env.agents.network import PolicyValueNetwork
-from tradgames_env.encoding import Encoder
-from training import checkpoint
+from training import checkpoint, durable
 from training.config import TrainConfig, parse_config
 
 CONFIG = {"game": {"name": "puluc", "variant": "mini"}, "network": {"width": 8, "blocks": 1}, "budget": {"steps": 10}}
@@ -21,11 +20,8 @@ def config() -> TrainConfig:
 
 
 def network_for(config: TrainConfig, seed: int = 0) -> PolicyValueNetwork:
-    ruleset = config.game.ruleset()
-    inputs = len(Encoder(ruleset).informative_cells())
-    network = PolicyValueNetwork(
-        NetworkRecord(inputs, ruleset.num_actions, config.network.width, config.network.blocks)
-    )
+    size = config.network
+    network = PolicyValueNetwork(NetworkRecord.for_games([config.game.ruleset()], size.width, size.blocks))
     network.initialise(torch.Generator().manual_seed(seed))
     return network
 
@@ -35,8 +31,9 @@ def test_round_trip(config: TrainConfig, tmp_path: pathlib.Path) -> None:
     written = checkpoint.write_checkpoint(tmp_path / "c", network, config, 123)
     read = read_checkpoint(tmp_path / "c")
     assert read.record == written
-    assert (read.record.game, read.record.variant, read.record.steps, read.record.seed) == ("puluc", "mini", 123, 5)
-    assert read.ruleset is config.game.ruleset()
+    assert (read.record.steps, read.record.seed) == (123, 5)
+    assert read.record.games == (GameRecord("puluc", "mini", {}, config.game.ruleset().rules.version),)
+    assert read.rulesets == (config.game.ruleset(),)
     assert parse_config(read.record.config, "checkpoint") == config
     for name, tensor in network.state_dict().items():
         np.testing.assert_array_equal(read.tensors[name], tensor.numpy())
@@ -75,7 +72,7 @@ def test_a_failed_write_leaves_the_old_checkpoint(
     def full_disk(path: pathlib.Path, data: bytes) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(checkpoint, "_write_durably", full_disk)
+    monkeypatch.setattr(durable, "_write_through", full_disk)
     with pytest.raises(OSError, match="no space left"):
         checkpoint.write_checkpoint(tmp_path / "c", network_for(config, 1), config, 2)
     assert read_checkpoint(tmp_path / "c").record.steps == 1
@@ -93,7 +90,7 @@ def test_a_replacement_killed_between_its_renames_loses_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "_put_in_place", die)
+        patch.setattr(durable, "_put_in_place", die)
         with pytest.raises(KeyboardInterrupt):
             checkpoint.write_checkpoint(folder, network_for(config, 1), config, 2)
     assert read_checkpoint(folder).record.steps == 1
@@ -165,4 +162,10 @@ def test_damaged_state(tmp_path: pathlib.Path) -> None:
         checkpoint.load_state(path)
     path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="cannot be read"):
+        checkpoint.load_state(path)
+    checkpoint.save_state(path, {"a": np.zeros(100)}, {})
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="checksum is not the one noted"):
         checkpoint.load_state(path)

@@ -14,6 +14,8 @@ from tradgames_env.agents.network import PolicyValueNetwork
 from training import ppo
 from training.checkpoint import load_state, save_state
 from training.config import BudgetConfig, ConfigError, PPOConfig, TrainConfig, parse_config
+from training.run import STATE_FILE, TrainingError, budget_used
+from training.train import train
 
 QUIET = Console(quiet=True)
 SMALL = {
@@ -104,7 +106,7 @@ def batch_of(network: PolicyValueNetwork, advantages: list[float], shift: float 
     generator = torch.Generator().manual_seed(1)
     count = len(advantages)
     features = torch.randn(count, network.record.inputs, generator=generator)
-    legal = torch.ones(count, network.record.actions, dtype=torch.bool)
+    legal = torch.ones(count, network.record.actions[0], dtype=torch.bool)
     legal[:, -1] = False
     with torch.no_grad():
         logits, values = network(features)
@@ -121,7 +123,7 @@ def batch_of(network: PolicyValueNetwork, advantages: list[float], shift: float 
 
 @pytest.fixture
 def network() -> PolicyValueNetwork:
-    network = PolicyValueNetwork(NetworkRecord(inputs=5, actions=4, width=8, blocks=1))
+    network = PolicyValueNetwork(NetworkRecord(inputs=5, actions=(4,), width=8, blocks=1))
     network.initialise(torch.Generator().manual_seed(0))
     return network
 
@@ -191,10 +193,10 @@ def test_explained_variance() -> None:
 
 def test_budget_ends_at_whichever_limit_is_nearer() -> None:
     both = BudgetConfig(minutes=2.0, steps=100)
-    assert ppo.budget_used(both, 50, 0.5) == 0.5
-    assert ppo.budget_used(both, 10, 1.5) == 0.75
-    assert ppo.budget_used(both, 1000, 0.0) == 1.0
-    assert ppo.budget_used(BudgetConfig(steps=100), 50, 99.0) == 0.5
+    assert budget_used(both, 50, 0.5) == 0.5
+    assert budget_used(both, 10, 1.5) == 0.75
+    assert budget_used(both, 1000, 0.0) == 1.0
+    assert budget_used(BudgetConfig(steps=100), 50, 99.0) == 0.5
 
 
 # -- whole runs ------------------------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ def weights(folder: pathlib.Path) -> bytes:
 
 
 def test_run_writes_everything(sprint: str, tmp_path: pathlib.Path) -> None:
-    final = ppo.train(small(sprint, 3), tmp_path / "run", console=QUIET)
+    final = train(small(sprint, 3), tmp_path / "run", console=QUIET)
     assert final == tmp_path / "run" / "checkpoints" / "final"
     assert read_checkpoint(final).record.steps == 3 * ITERATION
     names = {path.name for path in (tmp_path / "run").iterdir()}
@@ -217,8 +219,8 @@ def test_run_writes_everything(sprint: str, tmp_path: pathlib.Path) -> None:
 
 
 def test_same_seed_gives_the_same_weights(sprint: str, tmp_path: pathlib.Path) -> None:
-    first, second = (ppo.train(small(sprint, 4), tmp_path / name, console=QUIET) for name in "ab")
-    other = ppo.train(small(sprint, 4, seed=4), tmp_path / "c", console=QUIET)
+    first, second = (train(small(sprint, 4), tmp_path / name, console=QUIET) for name in "ab")
+    other = train(small(sprint, 4, seed=4), tmp_path / "c", console=QUIET)
     assert weights(first) == weights(second)
     assert weights(first) != weights(other)
 
@@ -228,10 +230,10 @@ def test_resumed_run_equals_an_undisturbed_one(
     game_name: str, sprint: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = small(game_name, 6)
-    straight = ppo.train(config, tmp_path / "straight", console=QUIET)
-    iterate, count = ppo._Run.iterate, [0]
+    straight = train(config, tmp_path / "straight", console=QUIET)
+    iterate, count = ppo.PPORun.iterate, [0]
 
-    def stop_after_three(run: ppo._Run) -> dict[str, float]:
+    def stop_after_three(run: ppo.PPORun) -> dict[str, float]:
         metrics = iterate(run)
         count[0] += 1
         if count[0] == 3:
@@ -239,10 +241,10 @@ def test_resumed_run_equals_an_undisturbed_one(
         return metrics
 
     with monkeypatch.context() as patch:
-        patch.setattr(ppo._Run, "iterate", stop_after_three)
-        stopped = ppo.train(config, tmp_path / "resumed", console=QUIET)
+        patch.setattr(ppo.PPORun, "iterate", stop_after_three)
+        stopped = train(config, tmp_path / "resumed", console=QUIET)
     assert stopped.name == f"step_{3 * ITERATION}"
-    resumed = ppo.train(config, tmp_path / "resumed", resume=True, console=QUIET)
+    resumed = train(config, tmp_path / "resumed", resume=True, console=QUIET)
     assert weights(straight) == weights(resumed)
     steps = [json.loads(line)["steps"] for line in (tmp_path / "resumed" / "metrics.jsonl").read_text().splitlines()]
     assert steps == [ITERATION * i for i in range(1, 7)]
@@ -251,10 +253,10 @@ def test_resumed_run_equals_an_undisturbed_one(
 def test_killed_run_resumes_from_its_last_save(
     sprint: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    straight = ppo.train(small(sprint, 5), tmp_path / "straight", console=QUIET)
-    iterate = ppo._Run.iterate
+    straight = train(small(sprint, 5), tmp_path / "straight", console=QUIET)
+    iterate = ppo.PPORun.iterate
 
-    def die(run: ppo._Run) -> dict[str, float]:
+    def die(run: ppo.PPORun) -> dict[str, float]:
         if run.iteration == 2:
             run.save()
         if run.iteration == 4:
@@ -262,31 +264,31 @@ def test_killed_run_resumes_from_its_last_save(
         return iterate(run)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ppo._Run, "iterate", die)
+        patch.setattr(ppo.PPORun, "iterate", die)
         with pytest.raises(MemoryError):
-            ppo.train(small(sprint, 5), tmp_path / "killed", console=QUIET)
-    resumed = ppo.train(small(sprint, 5), tmp_path / "killed", resume=True, console=QUIET)
+            train(small(sprint, 5), tmp_path / "killed", console=QUIET)
+    resumed = train(small(sprint, 5), tmp_path / "killed", resume=True, console=QUIET)
     assert weights(straight) == weights(resumed)
     lines = (tmp_path / "killed" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3, 4, 5]
 
 
 def test_minutes_before_a_resume_count(sprint: str, tmp_path: pathlib.Path) -> None:
-    ppo.train(small(sprint, 2), tmp_path / "run", console=QUIET)
+    train(small(sprint, 2), tmp_path / "run", console=QUIET)
     spent = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])["minutes"]
     config = small(sprint, 2, budget={"minutes": spent / 2})
-    ppo.train(config, tmp_path / "run", resume=True, console=QUIET)
+    train(config, tmp_path / "run", resume=True, console=QUIET)
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2
 
 
 def test_runs_are_not_overwritten_or_mixed(sprint: str, tmp_path: pathlib.Path) -> None:
-    ppo.train(small(sprint, 1), tmp_path / "run", console=QUIET)
+    train(small(sprint, 1), tmp_path / "run", console=QUIET)
     with pytest.raises(ConfigError, match="already holds a run"):
-        ppo.train(small(sprint, 1), tmp_path / "run", console=QUIET)
+        train(small(sprint, 1), tmp_path / "run", console=QUIET)
     with pytest.raises(ConfigError, match="seed = 3, not 4"):
-        ppo.train(small(sprint, 2, seed=4), tmp_path / "run", resume=True, console=QUIET)
+        train(small(sprint, 2, seed=4), tmp_path / "run", resume=True, console=QUIET)
     with pytest.raises(CheckpointError, match="no saved state"):
-        ppo.train(small(sprint, 1), tmp_path / "other", resume=True, console=QUIET)
+        train(small(sprint, 1), tmp_path / "other", resume=True, console=QUIET)
 
 
 def test_infinite_loss_stops_and_keeps_the_batch(
@@ -300,8 +302,8 @@ def test_infinite_loss_stops_and_keeps_the_batch(
         return batch, values
 
     monkeypatch.setattr(ppo, "make_batch", spoilt)
-    with pytest.raises(ppo.TrainingError, match=r"iteration 1; the minibatch is in .*bad_batch.safetensors"):
-        ppo.train(small(sprint, 2), tmp_path / "run", console=QUIET)
+    with pytest.raises(TrainingError, match=r"iteration 1; the minibatch is in .*bad_batch.safetensors"):
+        train(small(sprint, 2), tmp_path / "run", console=QUIET)
     saved = safetensors.numpy.load_file(tmp_path / "run" / "bad_batch.safetensors")
     assert np.isnan(saved["returns"]).any()
 
@@ -309,7 +311,7 @@ def test_infinite_loss_stops_and_keeps_the_batch(
 def test_stop_signal_prints_one_line(sprint: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGTERM])
     timer.start()
-    folder = ppo.train(small(sprint, 10**6), tmp_path / "run")
+    folder = train(small(sprint, 10**6), tmp_path / "run")
     assert folder.name.startswith("step_")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("stopped after ")
@@ -322,7 +324,7 @@ def test_learns_to_run(sprint: str, tmp_path: pathlib.Path) -> None:
     from tradgames_env.position import Position
 
     config = small(sprint, 60, ppo={"minibatch_size": 64, "learning_rate": 3e-3}, pool={"share": 0.0})
-    agent = load_network_agent(ppo.train(config, tmp_path / "run", console=QUIET), device="cpu", lookahead=False)
+    agent = load_network_agent(train(config, tmp_path / "run", console=QUIET), device="cpu", lookahead=False)
     for text in ("0 0 o 1", "2 3 x 2", "4 4 o 1", "3 1 o 2"):
         (move,) = [move for move, share in agent.policy(Position.from_text(sprint, text)).items() if share > 0.5]
         assert move.startswith("run")
@@ -332,10 +334,10 @@ def test_learns_to_run(sprint: str, tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("missing", ["network/stem.weight", "pool/opponents", "play/states"])
 def test_a_saved_state_that_does_not_fit_is_refused_by_name(sprint: str, tmp_path: pathlib.Path, missing: str) -> None:
     config = small(sprint, 2)
-    ppo.train(config, tmp_path, console=QUIET)
-    path = tmp_path / ppo.STATE_FILE
+    train(config, tmp_path, console=QUIET)
+    path = tmp_path / STATE_FILE
     arrays, record = load_state(path)
     del arrays[missing]
     save_state(path, arrays, record)
     with pytest.raises(CheckpointError, match="its content does not fit the run"):
-        ppo.train(config, tmp_path, resume=True, console=QUIET)
+        train(config, tmp_path, resume=True, console=QUIET)

@@ -13,8 +13,7 @@ from training.rollout import SelfPlay, sample_actions
 
 
 def network_for(games: BatchGames, seed: int = 0) -> PolicyValueNetwork:
-    inputs = len(games.encoder.informative_cells())
-    network = PolicyValueNetwork(NetworkRecord(inputs, games.ruleset.num_actions, 8, 1))
+    network = PolicyValueNetwork(NetworkRecord.for_games([games.ruleset], 8, 1))
     network.initialise(torch.Generator().manual_seed(seed))
     return network
 

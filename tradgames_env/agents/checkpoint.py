@@ -2,7 +2,7 @@
 
 A checkpoint is a folder of three files: ``checkpoint.json`` (what the network is and what it was trained for),
 ``model.safetensors`` (its weights) and ``README.md`` (for people). Everything is checked before it is used, in this
-order: the files are plain files of bounded size, the JSON has the right types, game and versions are the ones this
+order: the files are plain files of bounded size, the JSON has the right types, games and versions are the ones this
 package has, every tensor has the shape the record asks for, the checksum holds, the numbers are finite.
 """
 
@@ -13,24 +13,33 @@ import math
 import os
 import pathlib
 import stat
+from collections.abc import Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.encoding import ENCODER_VERSION, Encoder
+from tradgames_env.agents.layout import InputLayout
+from tradgames_env.encoding import ENCODER_VERSION
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever the files of a checkpoint change in a way that older readers cannot follow."""
 RECORD_FILE = "checkpoint.json"
 WEIGHTS_FILE = "model.safetensors"
 
+MAX_GAMES = 64
+"""Most games one network may play."""
 MAX_PARAMETERS = 64_000_000
 """Most numbers a network may hold, 256 MB: a record that asks for more is taken for damaged."""
 _MAX_RECORD_BYTES = 1_000_000
 _MAX_HEADER_BYTES = 1_000_000
-_TRUNKS = ("mlp",)
+TRUNKS = ("mlp", "conv")
+"""Kinds of hidden layers: residual layers over single numbers, or residual convolutions over whole planes."""
+VALUE_HEADS: dict[str, int] = {"scalar": 1, "wdl": 3}
+"""Kinds of value head, and their outputs: the expectation itself, or logits of win, draw and loss."""
+POLICY_PLANES = 8
+"""Planes a convolutional trunk hands to its policy head."""
 _ANOTHER_COPY = "the file is damaged or not a checkpoint of this package; use another copy or train again"
 
 
@@ -40,53 +49,81 @@ class CheckpointError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class NetworkRecord:
-    """Sizes of a network, from which the name and shape of every tensor follow.
+    """Sizes of a network, from which the name and shape of every tensor follow; made by ``for_games``.
 
     Attributes:
-        inputs: numbers it reads, ``len(Encoder.informative_cells())``.
-        actions: policy logits.
-        width: units of each hidden layer, 1 to 4096.
+        inputs: numbers it reads.
+        actions: policy logits of each game it plays.
+        width: units or planes of each hidden layer, 1 to 4096.
         blocks: residual blocks, 0 to 64.
-        trunk: kind of the hidden layers; "mlp" is the only one yet.
+        trunk: kind of the hidden layers, one of ``TRUNKS``.
+        value: kind of the value head, one of ``VALUE_HEADS``.
+        grid: (planes, height, width) of the planes that come first in the inputs of a "conv" trunk, None for others.
 
     Raises:
-        ValueError: a size is out of range, or the network would hold more than ``MAX_PARAMETERS`` numbers.
+        ValueError: a kind is unknown, a size is out of range, or the network would hold more than ``MAX_PARAMETERS``
+            numbers.
     """
 
     inputs: int
-    actions: int
+    actions: tuple[int, ...]
     width: int
     blocks: int
     trunk: str = "mlp"
+    value: str = "scalar"
+    grid: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
-        if self.trunk not in _TRUNKS:
-            raise ValueError(f"network trunk must be one of {', '.join(_TRUNKS)}, not {self.trunk!r}")
-        for name, low, high in (
-            ("inputs", 1, 1_000_000),
-            ("actions", 1, 1_000_000),
-            ("width", 1, 4096),
-            ("blocks", 0, 64),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise ValueError(f"network {name} must be an integer from {low} to {high}, not {value!r}")
+        for name, kinds in (("trunk", TRUNKS), ("value", tuple(VALUE_HEADS))):
+            if getattr(self, name) not in kinds:
+                raise ValueError(f"network {name} must be one of {', '.join(kinds)}, not {getattr(self, name)!r}")
+        _require_size("inputs", self.inputs, 1, 1_000_000)
+        _require_size("width", self.width, 1, 4096)
+        _require_size("blocks", self.blocks, 0, 64)
+        _require_size("number of games", len(self.actions), 1, MAX_GAMES)
+        for count in self.actions:
+            _require_size("actions", count, 1, 1_000_000)
+        self._check_grid()
         if self.num_parameters > MAX_PARAMETERS:
             raise ValueError(f"a network of {self.num_parameters:,} numbers is larger than {MAX_PARAMETERS:,}")
 
+    def _check_grid(self) -> None:
+        if (self.grid is None) != (self.trunk != "conv"):
+            raise ValueError(f"network grid must be given for trunk 'conv' alone, not {self.grid!r} for {self.trunk!r}")
+        if self.grid is None:
+            return
+        _require_size("grid length", len(self.grid), 3, 3)
+        for size in self.grid:
+            _require_size("grid", size, 1, 1000)
+        if math.prod(self.grid) > self.inputs:
+            raise ValueError(f"network grid {list(self.grid)} holds more than its {self.inputs} inputs")
+
+    @classmethod
+    def for_games(
+        cls, rulesets: Sequence[Ruleset], width: int, blocks: int, *, trunk: str = "mlp", value: str = "scalar"
+    ) -> "NetworkRecord":
+        """The record of a network that plays these games, one policy head each.
+
+        Args:
+            rulesets: at least one; ``PolicyValueNetwork`` knows them by their place.
+            width: see the attributes, as all others.
+            blocks: see there.
+            trunk: see there.
+            value: see there.
+
+        Raises:
+            ValueError: as for the record itself.
+        """
+        inputs, actions, grid = _ends(rulesets, trunk)
+        return cls(inputs, actions, width, blocks, trunk, value, grid)
+
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each float32 tensor by name; the names are those of ``network.PolicyValueNetwork``."""
-        shapes: dict[str, tuple[int, ...]] = {
-            "stem.weight": (self.width, self.inputs),
-            "stem.bias": (self.width,),
-        }
-        for block in range(self.blocks):
-            shapes[f"blocks.{block}.scale"] = (1,)
-            shapes[f"blocks.{block}.linear.weight"] = (self.width, self.width)
-            shapes[f"blocks.{block}.linear.bias"] = (self.width,)
-        for head, rows in (("policy", self.actions), ("value", 1), ("margin", 1)):
-            shapes[f"{head}.weight"] = (rows, self.width)
-            shapes[f"{head}.bias"] = (rows,)
+        shapes = _mlp_shapes(self) if self.grid is None else _conv_shapes(self, self.grid)
+        policy_inputs = self.width if self.grid is None else POLICY_PLANES * self.grid[1] * self.grid[2]
+        shapes |= _linear("policy", policy_inputs, sum(self.actions))
+        shapes |= _linear("value", self.width, VALUE_HEADS[self.value])
+        shapes |= _linear("margin", self.width, 1)
         return shapes
 
     @property
@@ -95,24 +132,98 @@ class NetworkRecord:
         return sum(math.prod(shape) for shape in self.tensor_shapes().values())
 
 
+_Shapes = dict[str, tuple[int, ...]]
+_Ends = tuple[int, tuple[int, ...], tuple[int, int, int] | None]
+
+
+def _ends(rulesets: Sequence[Ruleset], trunk: str) -> _Ends:
+    """Inputs, actions and grid of a network that plays these games: all that does not depend on its size."""
+    layout = InputLayout.of(rulesets, whole_planes=trunk == "conv")
+    actions = tuple(ruleset.num_actions for ruleset in rulesets)
+    return len(layout.cells), actions, (layout.planes, *layout.board) if trunk == "conv" else None
+
+
+def _require_size(name: str, value: object, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise ValueError(f"network {name} must be an integer from {low} to {high}, not {value!r}")
+
+
+def _linear(name: str, inputs: int, outputs: int) -> _Shapes:
+    return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
+
+
+def _mlp_shapes(record: NetworkRecord) -> _Shapes:
+    shapes = _linear("stem", record.inputs, record.width)
+    for block in range(record.blocks):
+        shapes[f"blocks.{block}.scale"] = (1,)
+        shapes |= _linear(f"blocks.{block}.linear", record.width, record.width)
+    return shapes
+
+
+def _conv_shapes(record: NetworkRecord, grid: tuple[int, int, int]) -> _Shapes:
+    width = record.width
+    shapes: _Shapes = {"stem.planes.weight": (width, grid[0], 3, 3)}
+    shapes |= _linear("stem.scalars", record.inputs - math.prod(grid), width)
+    for block in range(record.blocks):
+        shapes[f"blocks.{block}.scale"] = (1,)
+        shapes[f"blocks.{block}.first.weight"] = (width, width, 3, 3)
+        shapes |= _linear(f"blocks.{block}.pooled", 2 * width, width)
+        shapes[f"blocks.{block}.second.weight"] = (width, width, 3, 3)
+        shapes[f"blocks.{block}.second.bias"] = (width,)
+    shapes["neck.planes.weight"] = (POLICY_PLANES, width, 1, 1)
+    return shapes | _linear("neck.pooled", 2 * width, POLICY_PLANES) | _linear("neck.summary", 2 * width, width)
+
+
 @dataclasses.dataclass(frozen=True)
 class PlayRecord:
     """How a network is meant to be played with.
 
     Attributes:
-        lookahead: choose by the values one move ahead instead of by the policy.
+        lookahead: without a search, choose by the values one move ahead instead of by the policy.
         margin_weight: what the largest possible gain of margin is worth in these values, in wins; 0 to 1,000.
+        simulations: of the tree search recommended for a move, 0 for none; at most 1,000,000.
+        plies: moves that the search over all moves and throws recommended for a move looks ahead, 0 for none; at most
+            16.
 
     Raises:
-        ValueError: the weight is out of range.
+        ValueError: a number is out of range, or both searches are recommended.
     """
 
     lookahead: bool = True
     margin_weight: float = 0.0
+    simulations: int = 0
+    plies: int = 0
 
     def __post_init__(self) -> None:
+        for name, most in (("simulations", 1_000_000), ("plies", 16)):
+            if not 0 <= getattr(self, name) <= most:
+                raise ValueError(f"play {name} must be an integer from 0 to {most}, not {getattr(self, name)!r}")
+        if self.simulations and self.plies:
+            raise ValueError("play simulations and plies are two ways to search; one of them must be 0")
         if not 0.0 <= self.margin_weight <= 1000.0:
             raise ValueError(f"play margin_weight must be a number from 0 to 1000, not {self.margin_weight!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class GameRecord:
+    """A game that a network was trained for.
+
+    Attributes:
+        game: name of the game.
+        variant: name of the variant.
+        options: rule options that differ from the variant's.
+        rules_version: ``GameRules.version`` it was trained under.
+    """
+
+    game: str
+    variant: str
+    options: dict[str, Any]
+    rules_version: int
+
+    @classmethod
+    def of(cls, ruleset: Ruleset) -> Self:
+        """What names a ruleset of this package."""
+        return cls(ruleset.game, ruleset.variant, ruleset.overrides, ruleset.rules.version)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,10 +231,7 @@ class CheckpointRecord:
     """What ``checkpoint.json`` says.
 
     Attributes:
-        game: name of the game.
-        variant: name of the variant.
-        options: rule options that differ from the variant's.
-        rules_version: ``GameRules.version`` it was trained under.
+        games: what it plays, in the order of its policy heads.
         encoder_version: ``ENCODER_VERSION`` it was trained under.
         network: sizes of the network.
         play: how it is meant to be played with.
@@ -136,10 +244,7 @@ class CheckpointRecord:
         format_version: of the files themselves.
     """
 
-    game: str
-    variant: str
-    options: dict[str, Any]
-    rules_version: int
+    games: tuple[GameRecord, ...]
     encoder_version: int
     network: NetworkRecord
     play: PlayRecord
@@ -175,10 +280,10 @@ class CheckpointRecord:
                 "use the tradgames_env it was made with, or train again",
             )
         values = _checked_fields(data, _RECORD_TYPES, source)
-        for name, value in values["options"].items():
-            if not isinstance(value, bool | int | float | str):
-                _refuse(source, f"option {name!r} must be a number, a text or a truth value, not {value!r}")
+        values["games"] = tuple(_game_record(entry, source) for entry in values["games"])
         sizes = _checked_fields(values["network"], _NETWORK_TYPES, source)
+        sizes["actions"] = tuple(sizes["actions"])
+        sizes["grid"] = None if sizes["grid"] is None else tuple(sizes["grid"])
         play = _checked_fields(values["play"], _PLAY_TYPES, source)
         try:
             values["network"] = NetworkRecord(**sizes)
@@ -188,11 +293,18 @@ class CheckpointRecord:
         return cls(**values)
 
 
+def _game_record(entry: object, source: str) -> GameRecord:
+    if not isinstance(entry, dict):
+        _refuse(source, f"each of its games must be an object, not {_shown(entry)}")
+    values = _checked_fields(entry, _GAME_TYPES, source)
+    for name, value in values["options"].items():
+        if not isinstance(value, bool | int | float | str):
+            _refuse(source, f"option {name!r} must be a number, a text or a truth value, not {value!r}")
+    return GameRecord(**values)
+
+
 _RECORD_TYPES: dict[str, tuple[type, ...]] = {
-    "game": (str,),
-    "variant": (str,),
-    "options": (dict,),
-    "rules_version": (int,),
+    "games": (list,),
     "encoder_version": (int,),
     "network": (dict,),
     "play": (dict,),
@@ -204,17 +316,31 @@ _RECORD_TYPES: dict[str, tuple[type, ...]] = {
     "sha256": (str,),
     "format_version": (int,),
 }
+_GAME_TYPES: dict[str, tuple[type, ...]] = {
+    "game": (str,),
+    "variant": (str,),
+    "options": (dict,),
+    "rules_version": (int,),
+}
 _NETWORK_TYPES: dict[str, tuple[type, ...]] = {
     "inputs": (int,),
-    "actions": (int,),
+    "actions": (list,),
     "width": (int,),
     "blocks": (int,),
     "trunk": (str,),
+    "value": (str,),
+    "grid": (list, type(None)),
 }
-_PLAY_TYPES: dict[str, tuple[type, ...]] = {"lookahead": (bool,), "margin_weight": (float, int)}
+_PLAY_TYPES: dict[str, tuple[type, ...]] = {
+    "lookahead": (bool,),
+    "margin_weight": (float, int),
+    "simulations": (int,),
+    "plies": (int,),
+}
 _JSON_NAMES = {
     str: "a text",
     dict: "an object",
+    list: "a list",
     int: "an integer",
     float: "a number",
     bool: "true or false",
@@ -224,11 +350,11 @@ _JSON_NAMES = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A checked checkpoint: its record, the ruleset it plays and its weights by name, float32."""
+    """A checked checkpoint: its record, the rulesets it plays, in order, and its weights by name, float32."""
 
     folder: pathlib.Path
     record: CheckpointRecord
-    ruleset: Ruleset
+    rulesets: tuple[Ruleset, ...]
     tensors: dict[str, NDArray[np.float32]]
 
 
@@ -240,14 +366,14 @@ def read_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
     """
     folder = pathlib.Path(folder)
     record = read_record(folder)
-    ruleset = _matching_ruleset(record, str(folder / RECORD_FILE))
+    rulesets = _matching_rulesets(record, str(folder / RECORD_FILE))
     path = folder / WEIGHTS_FILE
     limit = 4 * record.network.num_parameters + _MAX_HEADER_BYTES + 8
     data = _read_plain_file(path, limit)
     _check_header(data, record.network, str(path))
     if hashlib.sha256(data).hexdigest() != record.sha256:
         _refuse(str(path), f"its checksum is not the one in {RECORD_FILE}")
-    return Checkpoint(folder, record, ruleset, _load_tensors(data, str(path)))
+    return Checkpoint(folder, record, rulesets, _load_tensors(data, str(path)))
 
 
 def read_record(folder: str | os.PathLike[str]) -> CheckpointRecord:
@@ -326,30 +452,43 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _matching_ruleset(record: CheckpointRecord, source: str) -> Ruleset:
-    """The ruleset a record names, if rules, encoder and sizes are those of this package."""
+def _matching_rulesets(record: CheckpointRecord, source: str) -> tuple[Ruleset, ...]:
+    """The rulesets a record names, if rules, encoder and sizes are those of this package."""
+    _refuse_other_version("encoder", record.encoder_version, ENCODER_VERSION, source)
+    network = record.network
+    if len(record.games) != len(network.actions):
+        _refuse(source, f"it names {len(record.games)} games, its network plays {len(network.actions)}")
+    rulesets = tuple(_matching_ruleset(game, source) for game in record.games)
+    if len({(ruleset.game, ruleset.options) for ruleset in rulesets}) != len(rulesets):
+        _refuse(source, "it names a game twice")
+    found, needed = (network.inputs, network.actions, network.grid), _ends(rulesets, network.trunk)
+    if found != needed:
+        labels = " and ".join(ruleset.label for ruleset in rulesets)
+        _refuse(source, f"its network has {_sizes(found)}, {labels} needs {_sizes(needed)}")
+    return rulesets
+
+
+def _sizes(ends: _Ends) -> str:
+    inputs, actions, grid = ends
+    return f"{inputs} inputs, actions {list(actions)} and grid {grid and list(grid)}"
+
+
+def _matching_ruleset(record: GameRecord, source: str) -> Ruleset:
     try:
         ruleset = load_ruleset(record.game, record.variant, **record.options)
     except (ValueError, TypeError) as error:
         _refuse(source, f"its game cannot be set up ({error})", "use the tradgames_env it was made with")
-    for what, theirs, ours in (
-        (f"rules of {record.game}", record.rules_version, ruleset.rules.version),
-        ("encoder", record.encoder_version, ENCODER_VERSION),
-    ):
-        if theirs != ours:
-            _refuse(
-                source,
-                f"it was trained with version {theirs} of the {what}, this package has version {ours}",
-                "use the tradgames_env it was made with, or train again",
-            )
-    sizes = (len(Encoder(ruleset).informative_cells()), ruleset.num_actions)
-    if (record.network.inputs, record.network.actions) != sizes:
+    _refuse_other_version(f"rules of {record.game}", record.rules_version, ruleset.rules.version, source)
+    return ruleset
+
+
+def _refuse_other_version(what: str, theirs: int, ours: int, source: str) -> None:
+    if theirs != ours:
         _refuse(
             source,
-            f"its network has {record.network.inputs} inputs and {record.network.actions} actions, "
-            f"{ruleset.label} has {sizes[0]} and {sizes[1]}",
+            f"it was trained with version {theirs} of the {what}, this package has version {ours}",
+            "use the tradgames_env it was made with, or train again",
         )
-    return ruleset
 
 
 def _check_header(data: bytes, network: NetworkRecord, source: str) -> None:

@@ -1,13 +1,13 @@
-"""A trained policy at play: the network, and the agent that loads one from a checkpoint folder.
+"""A trained policy at play: the network, what it says of state rows, and the agent that loads one from a folder.
 
-The only module of the package that imports torch. The network is a plain residual multilayer perceptron: on boards of
+Only this module and ``layers`` import torch. Its usual trunk is a plain residual multilayer perceptron: on boards of
 these sizes it plays several times stronger than a convolutional one of equal cost on a CPU. Residual branches start at
-zero (ReZero, Bachlechner et al., 2020), so no normalisation is needed and training and play compute the same.
+zero, so no normalisation is needed and training and play compute the same.
 """
 
 import os
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tradgames_env.agents.base import deciding_moves
-from tradgames_env.agents.checkpoint import Checkpoint, CheckpointError, NetworkRecord, read_checkpoint
+from tradgames_env.agents.checkpoint import VALUE_HEADS, Checkpoint, CheckpointError, NetworkRecord, read_checkpoint
+from tradgames_env.agents.layers import trunk_layers
+from tradgames_env.agents.layout import FeatureReader, InputLayout
 from tradgames_env.agents.lookahead import successors
-from tradgames_env.encoding import Encoder
 from tradgames_env.position import Position
+from tradgames_env.rules.contract import MARGIN, MOVER
+from tradgames_env.rules.ruleset import Ruleset
 
 MASKED_LOGIT = -1.0e9
 """Logit of an illegal action: finite, so that sums and gradients stay finite, and far below any a network gives."""
@@ -28,23 +31,22 @@ class DeviceError(ValueError):
     """There is no such device, or torch cannot use it."""
 
 
-class ResidualBlock(nn.Module):
-    """``x + scale * linear(relu(x))`` with a learned scale that starts at 0."""
+class Outputs(NamedTuple):
+    """What the heads of a network give for B positions, float32, before anything is made of it."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.empty(1))
-        self.linear = nn.Linear(width, width)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        """(B, W) float32 to (B, W) float32."""
-        return hidden + self.scale * cast(Tensor, self.linear(torch.relu(hidden)))
+    logits: Tensor
+    """(B, A), of the actions of the game asked for."""
+    value: Tensor
+    """(B, 1) the mover's expected reward, or (B, 3) logits of his win, of a draw and of his loss."""
+    margin: Tensor
+    """(B, 1) expected change of the mover's margin until the end of the game as a share of its scale."""
 
 
 class PolicyValueNetwork(nn.Module):
     """From what the mover sees to logits, expected reward and expected further gain of margin.
 
-    The value is a scalar, not win, draw and loss: rewards may be stakes, and training needs their expectation only.
+    One network may play several games: they share all but the policy head. A scalar value serves rewards of any kind,
+    stakes for example; win, draw and loss serve games that end in nothing else.
 
     Weights hold arbitrary numbers until ``initialise`` or ``load_state_dict``.
     """
@@ -52,41 +54,70 @@ class PolicyValueNetwork(nn.Module):
     def __init__(self, record: NetworkRecord) -> None:
         super().__init__()
         self.record = record
+        shapes = record.tensor_shapes()
         # On the meta device, torch draws no numbers from its global generator.
         with torch.device("meta"):
-            self.stem = nn.Linear(record.inputs, record.width)
-            self.blocks = nn.ModuleList(ResidualBlock(record.width) for _ in range(record.blocks))
-            self.policy = nn.Linear(record.width, record.actions)
-            self.value = nn.Linear(record.width, 1)
+            self.stem, self.blocks, self.neck = trunk_layers(record)
+            actions, policy_inputs = shapes["policy.weight"]
+            self.policy = nn.Linear(policy_inputs, actions)
+            self.value = nn.Linear(record.width, VALUE_HEADS[record.value])
             self.margin = nn.Linear(record.width, 1)
         self.to_empty(device="cpu")
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw fresh weights: orthogonal hidden layers, a policy near uniform, values near 0."""
-        layers = {self.stem: 2.0**0.5, self.policy: 0.01, self.value: 0.1, self.margin: 0.1}
+        gains = {self.stem: 2.0**0.5, self.policy: 0.01, self.value: 0.1, self.margin: 0.1}
         for block in self.blocks:
-            assert isinstance(block, ResidualBlock)
-            layers[block.linear] = 2.0**0.5
-            nn.init.zeros_(block.scale)
-        for layer, gain in layers.items():
-            nn.init.orthogonal_(layer.weight, gain, generator=generator)
-            nn.init.zeros_(layer.bias)
+            nn.init.zeros_(block.get_parameter("scale"))
+            gains[block] = 2.0**0.5
+        gains[self.neck] = 2.0**0.5
+        for part, gain in gains.items():
+            for layer in part.modules():
+                _initialise_layer(layer, gain, generator)
 
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Evaluate a batch.
+    def forward(self, features: Tensor, game: int = 0) -> tuple[Tensor, Tensor]:
+        """Evaluate a batch of positions of one game.
 
         Args:
-            features: (B, F) float32, the informative cells of observations.
+            features: (B, F) float32, what ``FeatureReader`` reads.
+            game: place of the game in the record the network was made for.
 
         Returns:
             (B, A) float32 logits, and (B, 2) float32: the mover's expected reward, and the expected change of his
             margin until the end of the game as a share of its scale.
         """
+        logits, value, margin = self.outputs(features, game)
+        return logits, torch.cat([self._expected(value), margin], dim=-1)
+
+    def outputs(self, features: Tensor, game: int = 0) -> Outputs:
+        """What ``forward`` makes its answer of: the value as its head gives it, for losses over win, draw and loss."""
         hidden = self.stem(features)
         for block in self.blocks:
             hidden = block(hidden)
-        hidden = torch.relu(hidden)
-        return self.policy(hidden), torch.cat([self.value(hidden), self.margin(hidden)], dim=-1)
+        for_policy, for_values = self.neck(hidden)
+        return Outputs(self._logits(for_policy, game), self.value(for_values), self.margin(for_values))
+
+    def _logits(self, hidden: Tensor, game: int) -> Tensor:
+        actions = self.record.actions
+        if len(actions) == 1:
+            logits: Tensor = self.policy(hidden)
+            return logits
+        first = sum(actions[:game])
+        rows = slice(first, first + actions[game])
+        return nn.functional.linear(hidden, self.policy.weight[rows], self.policy.bias[rows])
+
+    def _expected(self, value: Tensor) -> Tensor:
+        if self.record.value == "scalar":
+            return value
+        shares = torch.softmax(value, dim=-1)
+        return shares[:, :1] - shares[:, 2:]
+
+
+def _initialise_layer(layer: nn.Module, gain: float, generator: torch.Generator) -> None:
+    if isinstance(layer, nn.Linear | nn.Conv2d):
+        nn.init.orthogonal_(layer.weight, gain, generator=generator)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
 
 
 def masked_log_probabilities(logits: Tensor, legal: Tensor) -> Tensor:
@@ -99,6 +130,76 @@ def masked_log_probabilities(logits: Tensor, legal: Tensor) -> Tensor:
     return torch.log_softmax(logits.masked_fill(~legal, MASKED_LOGIT), dim=-1)
 
 
+class NetworkEvaluator:
+    """What a network says of state rows of one game: the ``Evaluator`` of searches.
+
+    It computes on the device that holds the network's weights, and follows every change of them.
+
+    Args:
+        ruleset: the game.
+        network: made for it, alone or among others; used as it is.
+        margin_weight: worth of the largest possible final margin in utilities; a win is 1.
+        games: all games of the network in the order of its record; ``ruleset`` alone when empty.
+
+    Raises:
+        ValueError: ``ruleset`` is not among the games, or the network was made for others.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        network: PolicyValueNetwork,
+        margin_weight: float = 0.0,
+        games: Sequence[Ruleset] = (),
+    ) -> None:
+        games = games or (ruleset,)
+        layout = InputLayout.of(games, whole_planes=network.record.trunk == "conv")
+        actions = tuple(game.num_actions for game in games)
+        if ruleset not in games or (len(layout.cells), actions) != (network.record.inputs, network.record.actions):
+            raise ValueError(f"the network was made for other games than {', '.join(game.label for game in games)}")
+        self.ruleset = ruleset
+        self.network = network
+        self.margin_weight = margin_weight
+        self.margin_scale = float(ruleset.rules.margin_scale(ruleset.options))
+        self._game = games.index(ruleset)
+        self._features = FeatureReader(ruleset, layout)
+
+    def __call__(
+        self, states: NDArray[np.int16], histories: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Evaluate running positions, whether a throw is due or not.
+
+        Args:
+            states: (B, S) int16.
+            histories: (B, H) uint64.
+
+        Returns:
+            (B, A) float32 logits, those of illegal actions included, and (B,) float32 utilities: what the mover expects
+            at the end, the payoff plus ``margin_weight`` times the final margin as a share of its scale.
+        """
+        logits, values = self.evaluate(states, histories)
+        return logits.cpu().numpy(), self._utilities(states, values.cpu().numpy())
+
+    def evaluate(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> tuple[Tensor, Tensor]:
+        """What ``PolicyValueNetwork.forward`` gives, on its device and without gradients; arguments as above."""
+        features = torch.from_numpy(self.features(states, histories)).to(self.network.policy.weight.device)
+        with torch.inference_mode():
+            answer: tuple[Tensor, Tensor] = self.network(features, self._game)
+        return answer
+
+    def features(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """(B, F) float32: what the network reads of positions; arguments as above."""
+        return self._features(states, histories)
+
+    def _utilities(self, states: NDArray[np.int16], values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(B,) float32, contiguous."""
+        if self.margin_weight == 0.0:
+            return np.ascontiguousarray(values[:, 0])
+        margins = np.where(states[:, MOVER] == 0, states[:, MARGIN], -states[:, MARGIN]).astype(np.float32)
+        final = margins / np.float32(self.margin_scale) + values[:, 1]
+        return values[:, 0] + np.float32(self.margin_weight) * final
+
+
 class NetworkAgent:
     """Plays with a trained network, by one of two ways.
 
@@ -108,7 +209,7 @@ class NetworkAgent:
 
     Attributes:
         name: for tables and messages.
-        ruleset: the game and options it was trained for; no others are accepted.
+        rulesets: the games and options it was trained for; no others are accepted.
         checkpoint: where it was loaded from.
         lookahead: see above.
         temperature: without lookahead, 0 plays the most probable move (exact ties by its own generator); 1 draws moves
@@ -133,19 +234,14 @@ class NetworkAgent:
         if lookahead and temperature > 0.0:
             raise ValueError("a positive temperature draws from the policy; it cannot be used with lookahead")
         self.checkpoint = checkpoint
-        self.ruleset = checkpoint.ruleset
+        self.rulesets = checkpoint.rulesets
         self.name = f"{checkpoint.folder.parent.name}/{checkpoint.folder.name}".lstrip("/")
         self.temperature = temperature
         recommended = checkpoint.record.play.lookahead and temperature == 0.0
         self.lookahead = recommended if lookahead is None else lookahead
-        self._device = resolve_device(device)
-        self._encoder = Encoder(self.ruleset)
-        self._cells = self._encoder.informative_cells()
-        self._network = PolicyValueNetwork(checkpoint.record.network)
-        # A copy: the arrays of a checkpoint are views of read-only bytes, which torch does not take.
-        weights = {name: torch.from_numpy(tensor.copy()) for name, tensor in checkpoint.tensors.items()}
-        self._network.load_state_dict(weights)
-        self._network.to(self._device).eval()
+        network = load_network(checkpoint).to(resolve_device(device))
+        weight = checkpoint.record.play.margin_weight
+        self._evaluators = [NetworkEvaluator(game, network, weight, self.rulesets) for game in self.rulesets]
         self._rng = np.random.default_rng()
 
     def seed(self, seed: int) -> None:
@@ -166,59 +262,59 @@ class NetworkAgent:
 
         Batches of other sizes may round in the last digit differently.
         """
-        if not positions:
-            return []
-        if self.lookahead:
-            chosen = [self._best(row) for row in self._look_ahead(positions)]
-        else:
-            chosen = [self._choose(row) for row in self._evaluate(positions)[0]]
-        return [position.notation(action) for position, action in zip(positions, chosen, strict=True)]
+        evaluators = [self._evaluator_for(position) for position in positions]
+        moves = [""] * len(positions)
+        for evaluator in dict.fromkeys(evaluators):
+            rows = [row for row, other in enumerate(evaluators) if other is evaluator]
+            chosen = self._decide(evaluator, [positions[row] for row in rows])
+            for row, action in zip(rows, chosen, strict=True):
+                moves[row] = positions[row].notation(action)
+        return moves
 
     def policy(self, position: Position) -> dict[str, float]:
         """Probability of each legal move by the network itself, whatever the temperature; raises as ``act``."""
-        probabilities, _ = self._evaluate([position])
+        probabilities, _ = self._evaluate(self._evaluator_for(position), [position])
         legal = probabilities[0, position.legal_actions()]
         return dict(zip(position.legal_moves(), (legal / legal.sum()).tolist(), strict=True))
 
     def value(self, position: Position) -> float:
         """Expected reward of the mover, cut to [-1, 1]; raises as ``act``."""
-        return float(np.clip(self._evaluate([position])[1][0, 0], -1.0, 1.0))
+        return float(np.clip(self._evaluate(self._evaluator_for(position), [position])[1][0, 0], -1.0, 1.0))
 
-    def _evaluate(self, positions: Sequence[Position]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _decide(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> list[int]:
+        """An action for each of several positions of one game."""
+        if self.lookahead:
+            return [self._best(row) for row in self._look_ahead(evaluator, positions)]
+        return [self._choose(row) for row in self._evaluate(evaluator, positions)[0]]
+
+    def _evaluate(
+        self, evaluator: NetworkEvaluator, positions: Sequence[Position]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""
-        self._refuse_undecided(positions)
+        _refuse_undecided(positions)
         states = np.stack([position.rows[0] for position in positions])
         histories = np.stack([position.rows[1] for position in positions])
-        seats = np.array([position.seat for position in positions], np.int8)
         legal = np.stack([position.action_mask() for position in positions]) == 1
-        with torch.inference_mode():
-            logits, values = (self._finite(part) for part in self._network(self._features(states, histories, seats)))
-            log_probabilities = masked_log_probabilities(logits, torch.from_numpy(legal).to(self._device))
+        logits, values = (self._finite(part) for part in evaluator.evaluate(states, histories))
+        log_probabilities = masked_log_probabilities(logits, torch.from_numpy(legal).to(logits.device))
         probabilities = np.where(legal, log_probabilities.double().exp().cpu().numpy(), 0.0)
         return probabilities, values.double().cpu().numpy()
 
-    def _look_ahead(self, positions: Sequence[Position]) -> NDArray[np.float64]:
+    def _look_ahead(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> NDArray[np.float64]:
         """(N, A) float64: expected value of each legal action for the mover, -inf for the others."""
-        self._refuse_undecided(positions)
+        _refuse_undecided(positions)
         ahead = successors(positions, self._rng.integers(0, 2**64, size=1, dtype=np.uint64))
-        with torch.inference_mode():
-            values = self._finite(self._network(self._features(ahead.states, ahead.histories, ahead.seats))[1])
-        margin_weight = self.checkpoint.record.play.margin_weight
-        weights = np.array([1.0, margin_weight])
+        values = self._finite(evaluator.evaluate(ahead.states, ahead.histories)[1])
+        weights = np.array([1.0, evaluator.margin_weight])
         # A decided game counts for more than any value and margin a network promises together.
-        decided = 2.0 + 4.0 * margin_weight
+        decided = 2.0 + 4.0 * evaluator.margin_weight
         further = ahead.sign * (values.double().cpu().numpy() @ weights)
-        gain = weights[1] * ahead.gain / self.ruleset.rules.margin_scale(self.ruleset.options)
+        gain = weights[1] * ahead.gain / evaluator.margin_scale
         worth = np.where(ahead.over, decided * ahead.payoff, further) + gain
-        table = np.full((len(positions), self.ruleset.num_actions), -np.inf)
+        table = np.full((len(positions), evaluator.ruleset.num_actions), -np.inf)
         table[ahead.position, ahead.action] = 0.0
         np.add.at(table, (ahead.position, ahead.action), ahead.weight * worth)
         return table
-
-    def _features(self, states: NDArray[np.int16], histories: NDArray[np.uint64], seats: NDArray[np.int8]) -> Tensor:
-        """(N, F) float32 on the network's device: what it reads of N positions."""
-        observations = self._encoder.encode(states, histories, seats).reshape(len(states), -1)
-        return torch.from_numpy(observations[:, self._cells]).to(self._device)
 
     def _best(self, values: NDArray[np.float64]) -> int:
         """An action of the highest value; exact ties by the agent's own generator."""
@@ -241,17 +337,28 @@ class NetworkAgent:
             )
         return numbers
 
-    def _refuse_undecided(self, positions: Sequence[Position]) -> None:
-        for position in positions:
-            self._refuse_foreign(position)
-            if position.is_over or position.chance_due:
-                deciding_moves(position)  # raises, and says why
-
-    def _refuse_foreign(self, position: Position) -> None:
+    def _evaluator_for(self, position: Position) -> NetworkEvaluator:
         theirs = position.ruleset
-        if theirs is self.ruleset or (theirs.rules is self.ruleset.rules and theirs.options == self.ruleset.options):
-            return
-        raise ValueError(f"{self.name} was trained for {self.ruleset.label} and cannot play {theirs.label}")
+        for evaluator in self._evaluators:
+            ours = evaluator.ruleset
+            if theirs is ours or (theirs.rules is ours.rules and theirs.options == ours.options):
+                return evaluator
+        known = " and ".join(ruleset.label for ruleset in self.rulesets)
+        raise ValueError(f"{self.name} was trained for {known} and cannot play {theirs.label}")
+
+
+def _refuse_undecided(positions: Sequence[Position]) -> None:
+    for position in positions:
+        if position.is_over or position.chance_due:
+            deciding_moves(position)  # raises, and says why
+
+
+def load_network(checkpoint: Checkpoint) -> PolicyValueNetwork:
+    """The network in a checkpoint, on the CPU, for play alone."""
+    network = PolicyValueNetwork(checkpoint.record.network)
+    # A copy: the arrays of a checkpoint are views of read-only bytes, which torch does not take.
+    network.load_state_dict({name: torch.from_numpy(tensor.copy()) for name, tensor in checkpoint.tensors.items()})
+    return network.eval()
 
 
 def load_network_agent(

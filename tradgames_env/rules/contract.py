@@ -220,7 +220,14 @@ class Options:
     """Rule options of a game; a frozen dataclass of its own in each rules file, validated when it is made."""
 
 
+Mirror = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
 def _no_stakes(options: Options, state: State) -> int | None:
+    return None
+
+
+def _no_mirror(options: Options) -> Mirror | None:
     return None
 
 
@@ -295,6 +302,13 @@ class GameRules:
     """``board_text(options, state)``: the board for a terminal, several lines."""
     balance: Callable[[Any, State], int | None] = _no_stakes
     """``balance(options, state)``: natural's running stakes in coins, None where no stakes are played for."""
+    mirror: Callable[[Any], Mirror | None] = _no_mirror
+    """``mirror(options)``: the site (num_sites,) and the action (num_actions,) that each site and each action of any
+    seat's frame becomes when left and right are exchanged, which changes nothing else; None without this symmetry."""
+    scatter: Callable[[Any, np.random.Generator, int], State] | None = None
+    """``scatter(options, rng, most)``: a fresh state row of a random running position with at most ``most`` pieces a
+    side, or as few as decide no game yet; the caller starts a new history. None in games that thin out by themselves.
+    """
     cells: Callable[[Any], PositionCells | None] = _no_cells
     """``cells(options)``: where the state shows its pieces; None where search cannot follow them: there are
     dice, or the game does not say."""

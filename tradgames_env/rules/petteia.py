@@ -101,6 +101,7 @@ from tradgames_env.rules.contract import (
     ChanceKind,
     GameRules,
     Kernels,
+    Mirror,
     Options,
     Params,
     PositionCells,
@@ -1155,11 +1156,16 @@ def _side_letter(state: State, kinds: tuple[int, int, int]) -> str:
     return "?" if kinds[0] and state[CHANCE] == kinds[0] else "ox"[state[MOVER]]
 
 
+def _packed(row: str) -> str:
+    """A row of a position text, runs of empty squares as numbers."""
+    return re.sub(" +", lambda run: str(len(run.group())), row)
+
+
 def format_position(options: PetteiaOptions, state: State) -> str:
     """Rows from the highest rank down, side to move, quiet moves, die (``-`` without one)."""
     letters = "".join(piece or " " for piece in site_pieces(options, state))
     rows = [letters[start : start + options.cols] for start in range(0, options.squares, options.cols)]
-    packed = [re.sub(" +", lambda run: str(len(run.group())), row) for row in reversed(rows)]
+    packed = [_packed(row) for row in reversed(rows)]
     side = _side_letter(state, _chance_kinds(options))
     return f"{'/'.join(packed)} {side} {state[QUIET_MOVES]} {state[DIE_SHOWN] or '-'}"
 
@@ -1384,6 +1390,30 @@ def board_text(options: PetteiaOptions, state: State) -> str:
 # -- the record ----------------------------------------------------------------------------------------------------
 _SIMPLE = PetteiaOptions(rows=8, cols=12, first_player="random", stalled_result="most_captures")
 
+
+def _mirror(options: PetteiaOptions) -> Mirror:
+    """Files exchanged; the other files a piece can move to are counted from the other side."""
+    rows, cols, squares = options.rows, options.cols, options.squares
+    sites = np.arange(squares).reshape(rows, cols)[:, ::-1].ravel()
+    planes, places = np.divmod(np.arange(_num_actions(options)), squares)
+    turned = (rows - 1) + (cols - 2) - (planes - (rows - 1))
+    return sites, np.where(planes < rows - 1, planes, turned) * squares + sites[places]
+
+
+def _scatter(options: PetteiaOptions, rng: np.random.Generator, most: int) -> State:
+    """Pieces on random squares, as few stones as the captures before the last one leave, or more."""
+    fewest = options.stones - options.capture_target + 1
+    while True:
+        stones = rng.integers(fewest, max(fewest, min(most, options.stones)) + 1, 2)
+        letters = np.full(options.squares, " ")
+        pieces = ["o"] * stones[0] + ["x"] * stones[1] + ["O", "X"] * options.leader
+        letters[rng.permutation(options.squares)[: len(pieces)]] = pieces
+        rows = [_packed("".join(row)) for row in letters.reshape(options.rows, options.cols)[::-1]]
+        state = parse_position(options, f"{'/'.join(rows)} {'ox'[rng.integers(2)]} 0 -")
+        if state[OUTCOME] == RUNNING:
+            return state
+
+
 RULES = GameRules(
     name="petteia",
     title="Petteia",
@@ -1428,5 +1458,7 @@ RULES = GameRules(
     site_pieces=site_pieces,
     status=_status,
     board_text=board_text,
+    mirror=_mirror,
+    scatter=_scatter,
     cells=_cells,
 )

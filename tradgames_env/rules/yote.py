@@ -115,6 +115,7 @@ from tradgames_env.rules.contract import (
     ChanceKind,
     GameRules,
     Kernels,
+    Mirror,
     Options,
     Params,
     State,
@@ -1012,6 +1013,14 @@ def _neighbour(options: YoteOptions, square: int, direction: int) -> int | None:
     return rank * options.cols + file if on_board else None
 
 
+def _mirror(options: YoteOptions) -> Mirror:
+    """Files exchanged, and the moves to the left and to the right."""
+    squares = options.rows * options.cols
+    sites = np.arange(squares).reshape(options.rows, options.cols)[:, ::-1].ravel()
+    planes = np.array([_PLACE, 1, 2, 4, 3, _BONUS_PLANE])
+    return sites, (planes[:, None] * squares + sites).ravel()
+
+
 RULES = GameRules(
     name="yote",
     title="Yote",
@@ -1047,4 +1056,5 @@ RULES = GameRules(
     site_pieces=site_pieces,
     status=status,
     board_text=board_text,
+    mirror=_mirror,
 )

@@ -1,1 +1,1 @@
-"""Search that is told what a position is worth: improvers of play for self-play and for agents."""
+"""Search with a learned evaluation: what turns a network's guess into a better policy, in play and in self-play."""

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+import tradgames_env as tg
+from tradgames_env.encoding import Encoder
+from tradgames_env.rules.contract import OUTCOME, OWN, RUNNING
+from tradgames_env.rules.ruleset import load_ruleset
+
+SYMMETRIC = [
+    ("petteia", "box", {}),
+    ("petteia", "fr6", {}),
+    ("petteia", "mini", {}),
+    ("petteia", "box", {"rows": 6, "cols": 9, "capture_target": 7, "forced_capture": True, "corner_capture": True}),
+    ("yote", "box", {}),
+    ("yote", "mini", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "variant", "options"), SYMMETRIC)
+def test_a_game_and_its_reflection_stay_reflections(name: str, variant: str, options: dict[str, object]) -> None:
+    ruleset = load_ruleset(name, variant, **options)
+    mirrored = ruleset.rules.mirror(ruleset.options)
+    assert mirrored is not None
+    sites, actions = mirrored
+    assert (sites[sites] == np.arange(len(sites))).all()
+    assert (actions[actions] == np.arange(ruleset.num_actions)).all()
+    encoder = Encoder(ruleset)
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        one, two = (tg.Position(name, variant=variant, seed=1, **options) for _ in range(2))
+        for _ in range(80):
+            if one.is_over:
+                break
+            assert sorted(actions[one.legal_actions()]) == sorted(two.legal_actions())
+            action = int(rng.choice(one.legal_actions()))
+            one.push(action)
+            two.push(int(actions[action]))
+            views = []
+            for position in (one, two):
+                view = encoder.blank_view()
+                ruleset.kernels.view(ruleset.params, *position.rows, position.seat, *view)
+                views.append(view)
+            (plane_one, scalars_one), (plane_two, scalars_two) = views
+            assert (plane_one[OWN:, sites] == plane_two[OWN:]).all()
+            assert (scalars_one == scalars_two).all()
+        assert one.is_over == two.is_over
+
+
+def test_games_without_left_and_right_say_so() -> None:
+    for game in ("puluc", "yut_nori"):
+        ruleset = load_ruleset(game)
+        assert ruleset.rules.mirror(ruleset.options) is None
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"leader": True}, {"die_limit": 4}, {"rows": 4, "cols": 4, "capture_target": 3}]
+)
+def test_scattered_pieces_are_running_positions(options: dict[str, object]) -> None:
+    ruleset = load_ruleset("petteia", **options)
+    rules, rng = ruleset.rules, np.random.default_rng(2)
+    assert rules.scatter is not None
+    numbers = set()
+    for _ in range(200):
+        state = rules.scatter(ruleset.options, rng, 5)
+        assert state[OUTCOME] == RUNNING
+        pieces = "".join(rules.site_pieces(ruleset.options, state))
+        numbers |= {pieces.count("o"), pieces.count("x")}
+        again = rules.parse_position(ruleset.options, rules.format_position(ruleset.options, state))
+        assert (again == state).all()
+    assert numbers == set(range(2, min(5, ruleset.options.stones) + 1))  # type: ignore[attr-defined]

@@ -1,0 +1,243 @@
+import hashlib
+import pathlib
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import tradgames_env as tg
+from tradgames_env.agents.network import NetworkEvaluator
+from training import selfplay
+from training.alphazero import AlphaZeroRun
+from training.config import AlphaZeroTrainConfig, ConfigError, parse_config
+from training.learner import Learner
+from training.metrics import read_metrics
+from training.run import STATE_FILE, TrainingError
+from training.selfplay import ShardTask, play_shard
+from training.train import train
+
+QUIET = Console(quiet=True)
+SMALL = {
+    "method": "alphazero",
+    "network": {"width": 16, "blocks": 1},
+    "search": {"simulations": 6, "fast_simulations": 2, "full_share": 0.5},
+    "selfplay": {"shards": 2, "games": 12, "decisions": 8, "horizon": 6, "engine": "serial", "early_plies": 4},
+    "replay": {"first_window": 200, "window": 400},
+    "learner": {"batch_size": 64},
+    "pool": {"share": 0.5, "every": 1, "capacity": 2},
+    "shaping": {"weight": 0.5},
+    "threads": 1,
+    "seed": 3,
+}
+ITERATION = 2 * 12 * 8
+
+
+def small(
+    iterations: int, game: str = "petteia", improver: str = "gumbel", **sections: dict[str, object]
+) -> AlphaZeroTrainConfig:
+    data: dict[str, object] = {"game": {"name": game, "variant": "mini"}, "budget": {"steps": iterations * ITERATION}}
+    data |= {name: {**section} if isinstance(section, dict) else section for name, section in SMALL.items()}
+    for name, section in {"search": {"improver": improver}, **sections}.items():
+        data[name] = {**data.get(name, {}), **section}  # type: ignore[dict-item]
+    if improver == "expectimax":
+        data["pool"] = {"share": 0.0}
+    config = parse_config(data, "test")
+    assert isinstance(config, AlphaZeroTrainConfig)
+    return config
+
+
+def digest(run: pathlib.Path) -> str:
+    """Of all that training made: weights, samples and the state for a resume."""
+    paths = [run / "checkpoints" / "final" / "model.safetensors", *sorted((run / "replay").iterdir())]
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in paths)).hexdigest()
+
+
+# -- a run ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "improver"), [("petteia", "gumbel"), ("puluc", "expectimax"), ("yote", "gumbel")])
+def test_a_run_repeats_and_its_policy_plays(name: str, improver: str, tmp_path: pathlib.Path) -> None:
+    config = small(3, name, improver)
+    first, second = (train(config, tmp_path / run, console=QUIET) for run in "ab")
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+    other = train(config.model_copy(update={"seed": 4}), tmp_path / "c", console=QUIET)
+    assert digest(tmp_path / "c") != digest(tmp_path / "a")
+    assert (first.name, second.name, other.name) == ("final",) * 3
+    position = tg.Position(name, variant="mini", seed=1)
+    assert tg.load_agent(first).act(position) in position.legal_moves()
+    assert "search and self-play" in (first / "README.md").read_text()
+
+
+def test_processes_change_nothing(tmp_path: pathlib.Path) -> None:
+    train(small(2), tmp_path / "serial", console=QUIET)
+    train(small(2, selfplay={"engine": "process", "workers": 2}), tmp_path / "process", console=QUIET)
+    assert digest(tmp_path / "serial") == digest(tmp_path / "process")
+
+
+@pytest.mark.parametrize("before", ["iterate", "save"])
+def test_a_killed_run_goes_on_as_if_it_had_not_been(
+    before: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(small(5), tmp_path / "straight", console=QUIET)
+    whole = getattr(AlphaZeroRun, before)
+
+    def die(run: AlphaZeroRun) -> object:
+        # In the second case samples of an iteration are there whose state was never saved.
+        if run.iteration == 3:
+            raise KeyboardInterrupt
+        return whole(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AlphaZeroRun, before, die)
+        with pytest.raises(KeyboardInterrupt):
+            train(small(5), tmp_path / "killed", console=QUIET)
+    train(small(5), tmp_path / "killed", resume=True, console=QUIET)
+    assert digest(tmp_path / "killed") == digest(tmp_path / "straight")
+    assert [line["iteration"] for line in read_metrics(tmp_path / "killed" / "metrics.jsonl")] == [1, 2, 3, 4, 5]
+
+
+def test_another_configuration_is_refused(tmp_path: pathlib.Path) -> None:
+    train(small(1), tmp_path / "run", console=QUIET)
+    with pytest.raises(ConfigError, match="it already holds a run"):
+        train(small(1), tmp_path / "run", console=QUIET)
+    with pytest.raises(ConfigError, match="was started with search = "):
+        train(small(2, search={"simulations": 9}), tmp_path / "run", resume=True, console=QUIET)
+    ppo = parse_config({"game": {"name": "petteia", "variant": "mini"}, "budget": {"steps": 10}}, "test")
+    with pytest.raises(ConfigError, match="was started with"):
+        train(ppo, tmp_path / "run", resume=True, console=QUIET)
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = Learner._batch
+
+    def spoiled(learner: Learner, samples: selfplay.Arrays) -> object:
+        samples["results"][0] = np.nan
+        return batch(learner, samples)
+
+    monkeypatch.setattr(Learner, "_batch", spoiled)
+    with pytest.raises(TrainingError, match=r"the loss became nan in iteration 1; .*bad_batch.safetensors"):
+        train(small(2), tmp_path / "run", console=QUIET)
+    assert (tmp_path / "run" / "bad_batch.safetensors").is_file()
+    assert (tmp_path / "run" / STATE_FILE).is_file()
+
+
+def test_the_window_grows_and_files_out_of_reach_go(tmp_path: pathlib.Path) -> None:
+    train(small(6), tmp_path / "run", console=QUIET)
+    windows = [line["data/window"] for line in read_metrics(tmp_path / "run" / "metrics.jsonl")]
+    assert windows == sorted(windows)
+    files = sorted(path.name for path in (tmp_path / "run" / "replay").iterdir())
+    assert files[-1] == "it_000006.safetensors"
+    assert len(files) < 6
+
+
+# -- a shard -------------------------------------------------------------------------------------------------------
+
+
+def shard_task(config: AlphaZeroTrainConfig, tmp_path: pathlib.Path, **changes: object) -> ShardTask:
+    run = AlphaZeroRun(config, tmp_path, print)
+    task = run._tasks(0.0)[0]
+    run.close()
+    fields = {name: getattr(task, name) for name in vars(task)}
+    return ShardTask(**{**fields, **changes})
+
+
+def test_a_shard_is_a_function_of_its_task(tmp_path: pathlib.Path) -> None:
+    task = shard_task(small(1), tmp_path)
+    one, two = play_shard(task), play_shard(task)
+    for first, second in ((one.samples, two.samples), (one.state, two.state)):
+        assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert one.counts == two.counts
+
+
+def test_samples_are_given_once_and_none_is_lost(tmp_path: pathlib.Path) -> None:
+    config = small(1, pool={"share": 0.0})
+    task, given, results = shard_task(config, tmp_path), 0, []
+    for iteration in range(6):
+        result = play_shard(task)
+        given += len(result.samples["results"])
+        results.append(result)
+        task = shard_task(config, tmp_path, state=result.state, seed=(3, iteration + 1, 0))
+    owed = int(results[-1].state["window/owed"].sum())
+    assert given + owed == 6 * 12 * 8
+    # Games are carried over: more of them end than began anew in the last iteration.
+    assert sum(result.counts.games for result in results) > 0
+
+
+def test_policies_are_of_legal_actions_and_sum_to_one(tmp_path: pathlib.Path) -> None:
+    samples = play_shard(shard_task(small(1, selfplay={"horizon": 0}), tmp_path)).samples
+    taught = samples["taught"]
+    assert taught.any()
+    assert samples["probabilities"][taught].astype(np.float32).sum(axis=1) == pytest.approx(1.0, abs=2e-3)
+    assert (samples["actions"][~taught] == -1).all()
+    assert np.abs(samples["results"]).max() <= 1
+
+
+def test_past_policies_keep_their_games_and_are_not_learned_from(tmp_path: pathlib.Path) -> None:
+    config = small(1, selfplay={"horizon": 0, "decisions": 2})
+    weights = shard_task(config, tmp_path).weights
+    task = shard_task(config, tmp_path, policies={5: weights}, drawn=(5,), pool_share=1.0)
+    first = play_shard(task)
+    assert (first.state["opponents"] == 5).all()
+    assert set(first.state["colours"].tolist()) == {0, 1}
+    # Movers alternate here, so half of the decisions are the learner's.
+    assert len(first.samples["results"]) == 12
+    later = shard_task(config, tmp_path, policies={5: weights}, pool_share=1.0, state=first.state, seed=(3, 1, 0))
+    assert (play_shard(later).state["opponents"] == 5).all()
+
+
+def test_games_begin_with_few_pieces_where_asked(tmp_path: pathlib.Path) -> None:
+    config = small(1, selfplay={"decisions": 1, "sparse_pieces": 2})
+    state = play_shard(shard_task(config, tmp_path, sparse_share=1.0)).state
+    ruleset = config.game.ruleset()
+    pieces = ["".join(ruleset.rules.site_pieces(ruleset.options, row)) for row in state["states"]]
+    assert max(len(text) for text in pieces) <= 4
+
+
+def test_lists_of_actions_widen_when_more_are_legal(tmp_path: pathlib.Path) -> None:
+    config = small(1, game="yote", selfplay={"decisions": 30, "horizon": 4})
+    result = play_shard(shard_task(config, tmp_path))
+    width = result.state["window/actions"].shape[2]
+    again = play_shard(shard_task(config, tmp_path, state=result.state, seed=(3, 1, 0)))
+    assert again.state["window/actions"].shape[2] >= width
+
+
+# -- learning ------------------------------------------------------------------------------------------------------
+
+
+def test_reflected_samples_are_those_of_the_reflected_game(tmp_path: pathlib.Path) -> None:
+    run = AlphaZeroRun(small(1), tmp_path, print)
+    task = run._tasks(0.0)[0]
+    run.close()
+    ruleset = run.config.game.ruleset()
+    mirrored = ruleset.rules.mirror(ruleset.options)
+    assert mirrored is not None
+    evaluator = NetworkEvaluator(ruleset, run.learner.network)
+    one, two = (tg.Position("petteia", variant="mini") for _ in range(2))
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        features = [evaluator.features(*(rows[None] for rows in position.rows)) for position in (one, two)]
+        actions = one.legal_actions()
+        samples = {"features": features[0].astype(np.float16), "actions": np.array([[*actions, -1]], np.int16)}
+        assert run.learner._reflection is not None
+        run.learner._reflection.apply(samples, np.array([0]))
+        assert np.array_equal(samples["features"], features[1].astype(np.float16))
+        assert sorted(samples["actions"][0, :-1]) == sorted(two.legal_actions())
+        assert samples["actions"][0, -1] == -1
+        action = int(rng.choice(actions))
+        one.push(action)
+        two.push(int(mirrored[1][action]))
+    assert task.margin_weight == 0.5
+
+
+def test_learning_fits_samples(tmp_path: pathlib.Path) -> None:
+    config = small(1, learner={"learning_rate": 0.01, "mirror": False})
+    run = AlphaZeroRun(config, tmp_path, print)
+    samples = run._keep([play_shard(task) for task in run._tasks(0.0)])
+    run.close()
+    assert len(samples["results"]) > 0
+    losses = [run._learn(2000, 0.0) for _ in range(8)]
+    assert losses[-1]["policy/kl"] < 0.8 * losses[0]["policy/kl"]
+    assert losses[-1]["loss/value"] < losses[0]["loss/value"]
+    average = run.learner.averaged()
+    assert all(torch.isfinite(torch.from_numpy(array)).all() for array in average.values())

@@ -1,0 +1,139 @@
+"""The samples that are learned from: one file for each iteration, the newest of which form a window.
+
+A sample is a position with what its game and its search told of it. Files never change; a run that goes on reads them
+again.
+
+=============  ====================  ==================================================================================
+features       (n, F) float16        what the mover sees
+actions        (n, K) int16          the legal actions, in no order, then -1; all -1 where there is no policy to learn
+probabilities  (n, K) float16        of these, after the search
+weights        (n,) float32          how much the policy is learned from; 0 where it is not
+results        (n,) float32          wins less losses that the mover expects, in [-1, 1]
+draws          (n,) float32          the draws among them, in [0, 1]
+margins        (n,) float32          by how much the mover's margin will change, as a share of its scale
+=============  ====================  ==================================================================================
+"""
+
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from tradgames_env.agents.checkpoint import CheckpointError
+from training.durable import write_file
+
+Arrays = dict[str, NDArray[Any]]
+NAMES = ("features", "actions", "probabilities", "weights", "results", "draws", "margins")
+
+
+def policy_weights(taught: NDArray[np.bool_], surprises: NDArray[np.float32], share: float) -> NDArray[np.float32]:
+    """(n,) float32 with a mean of 1 over the samples whose policies are learned from, 0 for the others.
+
+    Args:
+        taught: (n,), the policy is learned from.
+        surprises: (n,), how far the search moved the policy.
+        share: of the weight that is given out by surprise; the rest is equal.
+    """
+    mean = float(surprises[taught].mean()) if taught.any() else 0.0
+    relative = np.maximum(surprises, 0) / mean if mean > 0.0 else np.ones_like(surprises)
+    return np.where(taught, 1.0 - share + share * relative, 0.0).astype(np.float32)
+
+
+def merge(parts: Sequence[Arrays]) -> Arrays:
+    """The samples of several parts, in their order; lists of actions are made equally long."""
+    width = max(part["actions"].shape[1] for part in parts)
+    return {name: np.concatenate([_widened(name, part[name], width) for part in parts]) for name in parts[0]}
+
+
+def _widened(name: str, array: NDArray[Any], width: int) -> NDArray[Any]:
+    if name not in ("actions", "probabilities"):
+        return array
+    missing = width - array.shape[1]
+    return np.pad(array, ((0, 0), (0, missing)), constant_values=-1 if name == "actions" else 0)
+
+
+class Replay:
+    """The files and the window, which is kept in memory.
+
+    Args:
+        folder: of the files.
+        capacity: samples the window may ever hold; files that no window reaches any more are removed.
+    """
+
+    def __init__(self, folder: pathlib.Path, capacity: int) -> None:
+        self._folder = folder
+        self._capacity = capacity
+        self._parts: list[tuple[int, Arrays]] = []
+
+    def __len__(self) -> int:
+        """Samples in memory."""
+        return sum(len(samples["results"]) for _, samples in self._parts)
+
+    def add(self, iteration: int, samples: Arrays) -> None:
+        """Write the samples of an iteration, and let go of what is too old.
+
+        Args:
+            iteration: its number, higher than those before.
+            samples: arrays by name, see above.
+
+        Raises:
+            StorageError: the disk is full, or may not be written to.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_file(self._path(iteration), safetensors.numpy.save(samples))
+        self._parts.append((iteration, samples))
+
+    def forget(self) -> None:
+        """Let go of the files that no window reaches any more; called once nothing that was saved needs them."""
+        while len(self) - len(self._parts[0][1]["results"]) >= self._capacity:
+            iteration, _ = self._parts.pop(0)
+            self._path(iteration).unlink(missing_ok=True)
+
+    def restore(self, iteration: int) -> None:
+        """Read the files of a run that goes on after an iteration; those of later ones are removed.
+
+        Raises:
+            CheckpointError: a file cannot be read, or one is missing.
+        """
+        numbers = sorted(int(path.stem.removeprefix("it_")) for path in self._folder.glob("it_*.safetensors"))
+        for number in numbers:
+            if number > iteration:
+                self._path(number).unlink()
+        kept = [number for number in numbers if number <= iteration]
+        if iteration > 0 and kept != list(range(kept[0] if kept else iteration, iteration + 1)):
+            raise CheckpointError(f"{self._folder}: samples are missing; start anew")
+        self._parts = [(number, self._read(self._path(number))) for number in kept]
+
+    def draw(self, rng: np.random.Generator, count: int, window: int) -> Arrays:
+        """Samples drawn evenly, with repetition, from the newest ``window`` ones.
+
+        Args:
+            rng: draws them.
+            count: how many.
+            window: newest samples to draw from, or all there are.
+        """
+        sizes = [len(samples["results"]) for _, samples in self._parts]
+        starts = np.cumsum([0, *sizes])
+        total = int(starts[-1])
+        rows = rng.integers(max(0, total - window), total, count)
+        drawn: list[tuple[NDArray[np.int64], Arrays]] = []
+        for start, size, (_, samples) in zip(starts, sizes, self._parts, strict=False):
+            places = np.flatnonzero((rows >= start) & (rows < start + size))
+            if len(places):
+                drawn.append((places, {name: samples[name][rows[places] - start] for name in NAMES}))
+        order = np.argsort(np.concatenate([places for places, _ in drawn]))
+        return {name: array[order] for name, array in merge([samples for _, samples in drawn]).items()}
+
+    def _path(self, iteration: int) -> pathlib.Path:
+        return self._folder / f"it_{iteration:06d}.safetensors"
+
+    @staticmethod
+    def _read(path: pathlib.Path) -> Arrays:
+        try:
+            arrays: Arrays = safetensors.numpy.load(path.read_bytes())
+        except (safetensors.SafetensorError, ValueError, OSError) as error:
+            raise CheckpointError(f"{path}: it cannot be read ({error}); start anew") from None
+        return arrays

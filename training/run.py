@@ -1,0 +1,272 @@
+"""What training runs have in common, whatever the method: the loop, its budget, how it stops and goes on.
+
+A run is iterations: play, learn, report. Ctrl-C ends it after the iteration at work, and nothing is lost.
+"""
+
+import abc
+import contextlib
+import dataclasses
+import pathlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import safetensors.numpy
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from torch import Tensor
+
+from tradgames_env.agents.checkpoint import CheckpointError
+from training.checkpoint import load_state
+from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
+from training.durable import remove_leftovers, write_file
+from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
+
+STATE_FILE = "resume.safetensors"
+FINAL = "final"
+"""Name of the checkpoint of a run that used up its budget."""
+BAD_BATCH_FILE = "bad_batch.safetensors"
+# A resumed run may have another budget or machine; everything else must be as it was.
+_MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
+
+
+class TrainingError(RuntimeError):
+    """Training cannot go on; the message says why and where the evidence lies."""
+
+
+class NonFiniteLossError(TrainingError):
+    """A loss that is not a number, with the minibatch (a dataclass of tensors) that gave it."""
+
+    def __init__(self, batch: Any, loss: float) -> None:
+        super().__init__(f"the loss became {loss}")
+        self.batch = batch
+
+
+class Run(abc.ABC):
+    """Everything that changes while a run goes on, and one iteration of it.
+
+    Attributes:
+        config: what to do.
+        run_dir: folder of the run.
+        iteration: iterations made.
+        steps: decisions played.
+        minutes: minutes of training, those before a resume included.
+    """
+
+    title: ClassVar[str]
+    """Of the method, for plots."""
+    advice: ClassVar[str]
+    """What helps against a loss that is not a number."""
+
+    def __init__(self, config: TrainConfig, run_dir: pathlib.Path) -> None:
+        self.config = config
+        self.run_dir = run_dir
+        self.iteration = 0
+        self.steps = 0
+        self.minutes = 0.0
+
+    @property
+    def progress(self) -> float:
+        """Share of the budget used."""
+        return budget_used(self.config.budget, self.steps, self.minutes)
+
+    def seconds_left(self) -> float:
+        """Time to the end of the budget, at the speed so far."""
+        return 60.0 * self.minutes * (1.0 - self.progress) / max(self.progress, 1e-9)
+
+    @abc.abstractmethod
+    def iterate(self) -> dict[str, float]:
+        """Play, learn, and report the metrics of the iteration."""
+
+    @abc.abstractmethod
+    def save(self) -> None:
+        """Save the state for a resume."""
+
+    @abc.abstractmethod
+    def save_checkpoint(self, name: str | None = None) -> pathlib.Path:
+        """Save the state for a resume, and the policy as a checkpoint whose folder is returned."""
+
+    @abc.abstractmethod
+    def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
+        """Go on from a saved state, whose configuration was found to fit."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of threads and processes."""
+
+    def restore(self) -> None:
+        """Take up the saved state.
+
+        Raises:
+            CheckpointError: there is none, or its content does not fit.
+            ConfigError: it is of a run with another configuration.
+        """
+        path = self.run_dir / STATE_FILE
+        arrays, record = load_state(path)
+        for folder in (self.run_dir, self.run_dir / "checkpoints"):
+            remove_leftovers(folder)
+        try:
+            self._refuse_changes(parse_config(record["config"], str(path)))
+            self.take_up(arrays, record)
+            self.iteration, self.steps, self.minutes = record["iteration"], record["steps"], record["minutes"]
+        except (ConfigError, CheckpointError):
+            raise
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise CheckpointError(f"{path}: its content does not fit the run ({error}); start anew") from error
+
+    def counters(self) -> dict[str, Any]:
+        """What the record of a saved state says of every run."""
+        return {
+            "config": self.config.model_dump(mode="json"),
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "minutes": self.minutes,
+        }
+
+    def failure(self, error: NonFiniteLossError) -> TrainingError:
+        """Save the minibatch of a loss that is not a number, and say so."""
+        path = self.run_dir / BAD_BATCH_FILE
+        fields = {field.name: getattr(error.batch, field.name) for field in dataclasses.fields(error.batch)}
+        tensors = {name: value.cpu().numpy() for name, value in fields.items() if isinstance(value, Tensor)}
+        write_file(path, safetensors.numpy.save(tensors))
+        return TrainingError(
+            f"{error} in iteration {self.iteration + 1}; the minibatch is in {path}. {self.advice} usually helps"
+        )
+
+    def _refuse_changes(self, before: TrainConfig) -> None:
+        for name in {**type(before).model_fields, **type(self.config).model_fields}:
+            old, new = getattr(before, name, None), getattr(self.config, name, None)
+            if name not in _MAY_CHANGE and old != new:
+                raise ConfigError(f"{self.run_dir}: this run was started with {name} = {old!r}, not {new!r}")
+
+
+def train_run(
+    make: Callable[[], Run], config: TrainConfig, run_dir: pathlib.Path, resume: bool, console: Console
+) -> pathlib.Path:
+    """Carry a run out; ``training.train.train`` says what it means.
+
+    Args:
+        make: the run at its start, made once the folder was found to be free.
+        config: what to do.
+        run_dir: folder of the run.
+        resume: go on with the run in it.
+        console: for the progress bar and notes.
+    """
+    if not resume and any((run_dir / name).exists() for name in (STATE_FILE, METRICS_FILE, "checkpoints")):
+        raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
+    with _torch_threads(config.threads), _stop_signals() as stop, contextlib.closing(make()) as run:
+        if resume:
+            run.restore()
+        else:
+            (run_dir / "checkpoints").mkdir(parents=True, exist_ok=True)
+            run.save()
+        try:
+            return _loop(run, console, stop)
+        except NonFiniteLossError as error:
+            raise run.failure(error) from None
+
+
+def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
+    config, log = run.config, MetricsLog(run.run_dir, run.iteration, console)
+    saved_minutes = run.minutes
+    with contextlib.closing(log), ProgressBar(console, enabled=config.progress == "auto") as bar:
+        while run.progress < 1.0 and not stop.is_set():
+            metrics = run.iterate()
+            log.write(metrics)
+            bar.update(run.progress, run.seconds_left(), _note(metrics))
+            if run.minutes - saved_minutes >= config.save_minutes:
+                saved_minutes = run.minutes
+                run.save_checkpoint()
+    if run.progress < 1.0:
+        folder = run.save_checkpoint()
+        note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}, resume to go on"
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        return folder
+    label = config.game.ruleset().label
+    draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
+    return run.save_checkpoint(FINAL)
+
+
+def _note(metrics: dict[str, float]) -> str:
+    draws = f", {metrics['games/draws']:.0%} draws" if "games/draws" in metrics else ""
+    return f"{metrics['steps'] / 1e6:.2f} M decisions, {metrics['speed/decisions_per_second'] / 1e3:.1f} k/s{draws}"
+
+
+def budget_used(budget: BudgetConfig, steps: int, minutes: float) -> float:
+    """Share of a budget used, in [0, 1]: the limit nearer to its end counts."""
+    by_steps = steps / budget.steps if budget.steps is not None else 0.0
+    by_time = minutes / budget.minutes if budget.minutes is not None else 0.0
+    return min(1.0, max(by_steps, by_time))
+
+
+def linear(start: float, end: float, progress: float) -> float:
+    """Between two numbers, ``progress`` (0 to 1) of the way."""
+    return start + (end - start) * progress
+
+
+def shaping_weight(config: TrainConfig, progress: float) -> float:
+    """What the margin is worth at this point of a run: it falls to 0, linearly, at ``shaping.until``."""
+    return config.shaping.weight * max(0.0, 1.0 - progress / max(config.shaping.until, 1e-9))
+
+
+def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:
+    """The state of an optimiser as arrays by name."""
+    states = optimiser.state_dict()["state"]
+    return {
+        f"{index}.{name}": tensor.cpu().numpy() for index, state in states.items() for name, tensor in state.items()
+    }
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: dict[str, NDArray[Any]]) -> None:
+    """Take up what ``optimiser_arrays`` gave."""
+    values = optimiser.state_dict()
+    for key, array in arrays.items():
+        index, name = key.split(".")
+        values["state"].setdefault(int(index), {})[name] = torch.from_numpy(array)
+    optimiser.load_state_dict(values)
+
+
+def part_of(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with ``name/``, without it."""
+    start = f"{name}/"
+    return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
+
+
+def joined(parts: dict[str, dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """All arrays of some parts, each name preceded by its part's, as ``part_of`` takes them apart."""
+    return {f"{part}/{name}": array for part, entries in parts.items() for name, array in entries.items()}
+
+
+@contextlib.contextmanager
+def _torch_threads(count: int | None) -> Iterator[None]:
+    """Let torch use ``count`` cores for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C or SIGTERM sets; a second Ctrl-C interrupts as usual."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, frame: Any) -> None:
+        stop.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
