@@ -155,15 +155,16 @@ def test_missing_folders(as_path: type, tmp_path: pathlib.Path) -> None:
 
 def test_folders_are_checkpoints(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from tradgames_env.agents import network
+    from tradgames_env.agents import searching
 
-    loaded = []
+    loaded, efforts = [], []
 
-    def load(path: pathlib.Path) -> Agent:
+    def load(path: pathlib.Path, effort: int | None) -> Agent:
         loaded.append(path)
+        efforts.append(effort)
         return RandomAgent()
 
-    monkeypatch.setattr(network, "load_network_agent", load)
+    monkeypatch.setattr(searching, "load_playing_agent", load)
     monkeypatch.chdir(tmp_path)
     for folder in ("trained", "random"):
         (tmp_path / folder).mkdir()
@@ -172,6 +173,11 @@ def test_folders_are_checkpoints(tmp_path: pathlib.Path, monkeypatch: pytest.Mon
     assert [path.resolve().name for path in loaded] == ["trained"] * 3 + ["random"] * 2
     load_agent("random")  # an agent's name wins over a folder's
     assert len(loaded) == 5
+    (tmp_path / "odd:7").mkdir()
+    for spec in ("trained:64", "./trained:0", "odd:7", "odd:7:16", pathlib.Path("odd:7")):
+        load_agent(spec)
+    assert [path.name for path in loaded[5:]] == ["trained", "trained", "odd:7", "odd:7", "odd:7"]
+    assert efforts == [None] * 5 + [64, 0, None, 16, None]
 
 
 def test_an_empty_folder_is_no_checkpoint(tmp_path: pathlib.Path) -> None:
@@ -186,6 +192,7 @@ def test_without_torch_a_checkpoint_says_what_to_install(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "tradgames_env.agents.network", raising=False)
+    for module in ("network", "searching"):
+        monkeypatch.delitem(sys.modules, f"tradgames_env.agents.{module}", raising=False)
     with pytest.raises(ImportError, match=r"needs PyTorch, which is not installed: pip install torch"):
         load_agent(tmp_path)

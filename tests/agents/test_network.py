@@ -319,10 +319,22 @@ def test_utilities_hold_the_margin_so_far_and_its_change() -> None:
     _, values = plain.evaluate(states, histories)
     now = np.where(states[:, MOVER] == 0, 1, -1) * states[:, MARGIN] / ruleset.rules.margin_scale(ruleset.options)
     _, utilities = NetworkEvaluator(ruleset, network, 0.5)(states, histories)
-    np.testing.assert_array_equal(plain(states, histories)[1], values[:, 0].numpy())
+    np.testing.assert_allclose(plain(states, histories)[1], values[:, 0].numpy(), rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(
         utilities, values[:, 0].numpy() + 0.5 * (now + values[:, 1].numpy()), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("trunk", TRUNKS)
+def test_neighbours_in_the_batch_change_nothing(trunk: str) -> None:
+    ruleset = load_ruleset("yote")
+    evaluate = NetworkEvaluator(ruleset, make_network(ruleset, trunk=trunk, value="wdl"), 0.5)
+    states, histories, _ = rows_of("yote", 61)
+    whole = evaluate(states, histories)
+    for rows in (slice(0, 1), slice(3, 8), slice(40, 61), slice(60, None, -1)):
+        part = evaluate(np.ascontiguousarray(states[rows]), np.ascontiguousarray(histories[rows]))
+        for found, expected in zip(part, whole, strict=True):
+            np.testing.assert_array_equal(found, expected[rows])
 
 
 def test_evaluator_refuses_foreign_games() -> None:

@@ -102,7 +102,10 @@ def load_agent(spec: AgentSpec) -> Agent:
     Args:
         spec: an agent (returned as it is); a function from a position to a move; a name, with a number after a colon
             where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); or the folder of a checkpoint, as a
-            path, a text with a path separator, or the name of a folder that exists and is no agent's name.
+            path, a text with a path separator, or the name of a folder that exists and is no agent's name. As a text,
+            it may end in a number after a colon, how hard to search for a move ("runs/first/checkpoints/final:64"):
+            plies where the checkpoint recommends to look all throws ahead, simulations elsewhere, 0 for the policy
+            alone. Without it, what the checkpoint recommends.
 
     Raises:
         ValueError: no such agent or folder, a number that is wrong or not wanted, or something else altogether;
@@ -129,22 +132,31 @@ def _by_text(text: str) -> Agent:
     separators = [separator for separator in (os.sep, os.altsep, "/") if separator]
     if len(text) > _LONGEST_NAME:
         raise ValueError(f"an agent's name or folder has at most {_LONGEST_NAME:,} characters, not {len(text):,}")
-    if any(separator in text for separator in separators) or (text and pathlib.Path(text).is_dir()):
-        return _by_folder(pathlib.Path(text))
+    folder, effort = _split_effort(text)
+    if any(separator in folder for separator in separators) or (folder and pathlib.Path(folder).is_dir()):
+        return _by_folder(pathlib.Path(folder), effort)
     close = difflib.get_close_matches(name.lower(), _NAMED, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
     raise ValueError(f"there is no agent {text!r}; {guess}{_known()}")
 
 
-def _by_folder(folder: pathlib.Path) -> Agent:
+def _split_effort(text: str) -> tuple[str, int | None]:
+    """The folder a text means and the number after its last colon, None where there is none."""
+    folder, _, number = text.rpartition(":")
+    if not folder or not (number.isascii() and number.isdigit()) or pathlib.Path(text).is_dir():
+        return text, None
+    return folder, int(number[:20])  # as many digits as are too many
+
+
+def _by_folder(folder: pathlib.Path, effort: int | None = None) -> Agent:
     folder = folder.expanduser()
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
         raise ValueError(f"a checkpoint is a folder, and {str(folder)!r} {problem}")
     try:
-        from tradgames_env.agents.network import load_network_agent
+        from tradgames_env.agents.searching import load_playing_agent
 
-        return _checked(load_network_agent(folder))
+        return _checked(load_playing_agent(folder, effort))
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -26,6 +26,10 @@ from tradgames_env.rules.ruleset import Ruleset
 MASKED_LOGIT = -1.0e9
 """Logit of an illegal action: finite, so that sums and gradients stay finite, and far below any a network gives."""
 
+_ROW_MULTIPLE = 8
+"""Matrix products on CPUs compute rows in groups, and the last rows, if they fill none, in another way that rounds
+otherwise. Groups are of 4 rows in the products measured; twice that leaves room for others."""
+
 
 class DeviceError(ValueError):
     """There is no such device, or torch cannot use it."""
@@ -133,7 +137,8 @@ def masked_log_probabilities(logits: Tensor, legal: Tensor) -> Tensor:
 class NetworkEvaluator:
     """What a network says of state rows of one game: the ``Evaluator`` of searches.
 
-    It computes on the device that holds the network's weights, and follows every change of them.
+    It computes on the device that holds the network's weights, and follows every change of them. On a CPU, called by
+    itself, it says the same of a position to the last bit whatever else is in the batch.
 
     Args:
         ruleset: the game.
@@ -177,19 +182,25 @@ class NetworkEvaluator:
             (B, A) float32 logits, those of illegal actions included, and (B,) float32 utilities: what the mover expects
             at the end, the payoff plus ``margin_weight`` times the final margin as a share of its scale.
         """
-        logits, values = self.evaluate(states, histories)
-        return logits.cpu().numpy(), self._utilities(states, values.cpu().numpy())
+        count = len(states)
+        features = self.features(states, histories)
+        filler = np.zeros((-count % _ROW_MULTIPLE, features.shape[1]), np.float32)
+        logits, values = (part[:count].cpu().numpy() for part in self._answer(np.concatenate([features, filler])))
+        return logits, self._utilities(states, values)
 
     def evaluate(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> tuple[Tensor, Tensor]:
         """What ``PolicyValueNetwork.forward`` gives, on its device and without gradients; arguments as above."""
-        features = torch.from_numpy(self.features(states, histories)).to(self.network.policy.weight.device)
-        with torch.inference_mode():
-            answer: tuple[Tensor, Tensor] = self.network(features, self._game)
-        return answer
+        return self._answer(self.features(states, histories))
 
     def features(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> NDArray[np.float32]:
         """(B, F) float32: what the network reads of positions; arguments as above."""
         return self._features(states, histories)
+
+    def _answer(self, features: NDArray[np.float32]) -> tuple[Tensor, Tensor]:
+        with torch.inference_mode():
+            on_device = torch.from_numpy(features).to(self.network.policy.weight.device)
+            answer: tuple[Tensor, Tensor] = self.network(on_device, self._game)
+        return answer
 
     def _utilities(self, states: NDArray[np.int16], values: NDArray[np.float32]) -> NDArray[np.float32]:
         """(B,) float32, contiguous."""
@@ -291,7 +302,7 @@ class NetworkAgent:
         self, evaluator: NetworkEvaluator, positions: Sequence[Position]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""
-        _refuse_undecided(positions)
+        refuse_undecided(positions)
         states = np.stack([position.rows[0] for position in positions])
         histories = np.stack([position.rows[1] for position in positions])
         legal = np.stack([position.action_mask() for position in positions]) == 1
@@ -302,7 +313,7 @@ class NetworkAgent:
 
     def _look_ahead(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> NDArray[np.float64]:
         """(N, A) float64: expected value of each legal action for the mover, -inf for the others."""
-        _refuse_undecided(positions)
+        refuse_undecided(positions)
         ahead = successors(positions, self._rng.integers(0, 2**64, size=1, dtype=np.uint64))
         values = self._finite(evaluator.evaluate(ahead.states, ahead.histories)[1])
         weights = np.array([1.0, evaluator.margin_weight])
@@ -347,7 +358,8 @@ class NetworkAgent:
         raise ValueError(f"{self.name} was trained for {known} and cannot play {theirs.label}")
 
 
-def _refuse_undecided(positions: Sequence[Position]) -> None:
+def refuse_undecided(positions: Sequence[Position]) -> None:
+    """Raise ``IllegalMoveError`` unless a seat decides in each of them."""
     for position in positions:
         if position.is_over or position.chance_due:
             deciding_moves(position)  # raises, and says why

@@ -230,6 +230,15 @@ def _begin_phase(trees, root, budget, considered):  # type: ignore[no-untyped-de
     plan[ROUNDS] = max(1, budget // (phases * plan[CONSIDERED]))
 
 
+@kernel(int64(TREES, int64), forceinline=True)
+def _lost_candidates(trees, root):  # type: ignore[no-untyped-def]
+    """How many of the considered actions have turned out to lose."""
+    lost = 0
+    for k in range(trees.plans[root, CONSIDERED]):
+        lost += _is_lost(trees, root, trees.candidates[root, k])
+    return lost
+
+
 @kernel(int64(TREES, int64[::1], int64, int64))
 def run_round(trees, budgets, considered, begin):  # type: ignore[no-untyped-def]
     """A simulation through each considered action of each root from ``begin`` on.
@@ -253,6 +262,8 @@ def run_round(trees, budgets, considered, begin):  # type: ignore[no-untyped-def
         plan[ROUNDS] -= 1
         if trees.nodes[root, VERDICT] != OPEN:
             plan[LEFT] = 0
+        elif _lost_candidates(trees, root) > 0:
+            _consider(trees, root, np.int64(plan[CONSIDERED]))
     return budgets.shape[0]
 
 

@@ -46,6 +46,8 @@ C_VISIT, C_SCALE, MARGIN_SHARE = range(3)
 NONE = -1
 OPEN, NATURAL_WON, BLACK_WON, SETTLED = range(4)
 """Verdicts: not certain; certain, and won by a side; certain, but drawn or a mixture."""
+LEAST_AHEAD = 1e-9
+"""Outcomes that differ by less are equally due, whatever their probabilities were rounded to."""
 FULL, NO_LEAF = -2, -1
 """In place of a row: there is no room for more nodes or edges; the simulation needs no network."""
 
@@ -259,6 +261,15 @@ def _judge_throw(trees, node, edge):  # type: ignore[no-untyped-def]
     trees.node_values[node, EXACT] = mean
 
 
+@kernel(types.void(TREES, int64, int64, float64))
+def _note_better(trees, node, verdict, value):  # type: ignore[no-untyped-def]
+    """A decision that is won may be won by a larger margin."""
+    exact = trees.node_values[node, EXACT]
+    sign = -1.0 if trees.nodes[node, SIDE] else 1.0
+    if verdict == trees.nodes[node, VERDICT] and sign * value > sign * exact:
+        trees.node_values[node, EXACT] = value
+
+
 @kernel(types.void(TREES, int64, int64, int64, float64))
 def prove(trees, node, edge, verdict, value):  # type: ignore[no-untyped-def]
     """Note that an edge of ``node`` is certain, and all that follows from it upwards."""
@@ -268,6 +279,7 @@ def prove(trees, node, edge, verdict, value):  # type: ignore[no-untyped-def]
         trees.edge_values[edge, VALUE] = value
         nodes[node, CERTAIN] += 1
         if nodes[node, VERDICT] != OPEN:
+            _note_better(trees, node, verdict, value)
             return
         if nodes[node, KIND] == 0:
             _judge_decision(trees, node, edge)
@@ -342,7 +354,7 @@ def due_outcome(trees, node):  # type: ignore[no-untyped-def]
     best, most = np.int64(first), -1.0e9
     for edge in range(first, first + count):
         behind = trees.priors[edge] * simulations - trees.edges[edge, VISITS]
-        if behind > most:
+        if behind > most + LEAST_AHEAD:
             best, most = np.int64(edge), behind
     return best
 
