@@ -14,13 +14,12 @@ VARIANTS = ("box", "fr6", "mini", "simple")
 
 def random_weights(ruleset: Ruleset, seed: int) -> IncrementalWeights:
     rng = np.random.default_rng(seed)
-    features, hidden, buckets = 2 * len(ruleset.layout.cells), incremental.HIDDEN, incremental.BUCKETS
-    return IncrementalWeights.rounded(
-        rng.normal(0.0, 0.3, (features, hidden)).astype(np.float32),
-        rng.normal(0.3, 0.3, hidden).astype(np.float32),
-        rng.normal(0.0, 0.3, (buckets, 2 * hidden)).astype(np.float32),
-        rng.normal(0.0, 0.1, buckets).astype(np.float32),
-    )
+    sizes = {"first.weight": 0.3, "first.bias": 0.3, "output.weight": 0.3, "output.bias": 0.1}
+    tensors = {
+        name: rng.normal(0.0, sizes[name], shape).astype(np.float32)
+        for name, shape in incremental.tensor_shapes(len(ruleset.layout.cells)).items()
+    }
+    return IncrementalWeights.of_tensors(tensors)
 
 
 class Row:
@@ -91,7 +90,10 @@ class Judge:
         bucket = (pieces * incremental.BUCKETS - 1) // self.cells.most
         total = int(hidden @ self.weights.output[bucket] + self.weights.output_bias[bucket])
         margin = int(row.state[6]) * (-1 if mover else 1)
-        return (total >> 11) + self.margin_weight * margin
+        score = (total >> 11) + self.margin_weight * margin
+        for cell, limit in self.cells.clocks:
+            score = score * (limit - int(row.state[cell])) // limit if limit else score
+        return score
 
     def settled(self, row: Row, level: int) -> int:
         if row.state[OUTCOME] != RUNNING:

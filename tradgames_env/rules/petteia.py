@@ -615,15 +615,16 @@ def _nearest(own, occupied, square):  # type: ignore[no-untyped-def]
     15 stands for none. ``occupied`` are the pieces of both sides on the line.
     """
     below, above = occupied & ((np.int64(1) << square) - 1), occupied >> square
-    lower = upper = 15
+    lower = np.int64(15)
+    upper = np.int64(15)
     if below != 0:
         for step in (1, 2, 4, 8):
             below |= below >> step
-        place = np.int64(_count_ones(np.uint64(below))) - 1
-        lower = place if (own >> place) & 1 else 15
+        place = np.int64(_count_ones(np.uint64(below))) - np.int64(1)
+        lower = place if (own >> place) & 1 else lower
     if above != 0:
         place = square + _lowest_place(np.uint64(above))
-        upper = place if (own >> place) & 1 else 15
+        upper = place if (own >> place) & 1 else upper
     return 16 * upper + lower
 
 

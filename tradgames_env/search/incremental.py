@@ -13,6 +13,7 @@ Letters: A actions; F features, 2 for each site; H ``HIDDEN``; L levels of the s
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 from numba import boolean, int16, int32, int64, types, uint64
@@ -43,6 +44,8 @@ OUTPUT_ONE = 1 << 12
 """What 1 is among the output weights."""
 SCORE_ONE = 1 << 11
 """What 1 is in a score: 1 is the log odds that turn an even game into 88 to 12 (tanh .76)."""
+MOST_WEIGHT = 7.0
+"""Bound of a weight: 2 H of them, times ONE, are less than 2**31."""
 WIN = 1_000_000
 """Score of a won game, less one for each decision on the way."""
 SURE = WIN - 1000
@@ -109,25 +112,31 @@ class IncrementalWeights:
         )
 
     @classmethod
-    def rounded(
-        cls,
-        first: NDArray[np.float32],
-        first_bias: NDArray[np.float32],
-        output: NDArray[np.float32],
-        output_bias: NDArray[np.float32],
-    ) -> "IncrementalWeights":
-        """Weights from real ones, where 1 is the upper end of a hidden value and of the score's log odds."""
+    def of_tensors(cls, tensors: Mapping[str, NDArray[np.float32]]) -> "IncrementalWeights":
+        """Weights of the tensors of ``tensor_shapes``, where 1 is the upper end of a hidden value and of log odds.
+
+        They are cut to +-``MOST_WEIGHT``, so that no sum overflows.
+        """
         return cls(
-            _rounded(first, ONE),
-            _rounded(first_bias, ONE),
-            _rounded(output, OUTPUT_ONE),
-            _rounded(output_bias, ONE * OUTPUT_ONE),
+            _rounded(tensors["first.weight"].T, ONE),
+            _rounded(tensors["first.bias"], ONE),
+            _rounded(tensors["output.weight"], OUTPUT_ONE),
+            _rounded(tensors["output.bias"], ONE * OUTPUT_ONE),
         )
 
 
+def tensor_shapes(sites: int) -> dict[str, tuple[int, ...]]:
+    """Shape of each float32 tensor of the evaluation of a board, by name."""
+    return {
+        "first.weight": (HIDDEN, 2 * sites),
+        "first.bias": (HIDDEN,),
+        "output.weight": (BUCKETS, 2 * HIDDEN),
+        "output.bias": (BUCKETS,),
+    }
+
+
 def _rounded(values: NDArray[np.float32], one: int) -> NDArray[np.int32]:
-    """Integers, cut where 2 H of them could overflow a sum of 32 bits."""
-    return np.round(np.clip(values.astype(np.float64), -7.9, 7.9) * one).astype(np.int32)
+    return np.round(np.clip(values.astype(np.float64), -MOST_WEIGHT, MOST_WEIGHT) * one).astype(np.int32)
 
 
 def model_of(ruleset: Ruleset, weights: IncrementalWeights) -> NDArray[np.int32]:
@@ -233,9 +242,12 @@ def advance(apply, params, model, states, histories, frames, keys, plan, level, 
     plan[VISITED] += 1
 
 
-@kernel(uint64(_MODEL, _STATES, _KEYS, int64))
-def _position_key(model, states, keys, level):  # type: ignore[no-untyped-def]
-    """Key of a position in the table: pieces, mover, the rules' other cells, and clocks that are about to run out."""
+@kernel(uint64(_MODEL, _STATES, _KEYS, _PLAN, int64))
+def _position_key(model, states, keys, plan, level):  # type: ignore[no-untyped-def]
+    """Key of a position in the table: pieces, mover, the rules' other cells, and clocks that are about to run out.
+
+    An exact search tells all clocks apart, since they change what a lead is worth.
+    """
     total = keys[level] ^ np.uint64(states[level, MOVER] + 1)
     at = _HEAD + np.int64(model[_WATCHED])
     for i in range(model[_OTHERS]):
@@ -244,9 +256,22 @@ def _position_key(model, states, keys, level):  # type: ignore[no-untyped-def]
     at += np.int64(model[_OTHERS])
     for i in range(model[_CLOCKS]):
         clock = states[level, model[at + 2 * i]]
-        if clock + _CLOCK_REACH >= model[at + 2 * i + 1]:
+        if plan[EXACT] or clock + _CLOCK_REACH >= model[at + 2 * i + 1]:
             total = _mixed(total ^ np.uint64(clock))
     return total
+
+
+@kernel(int64(_MODEL, _STATES, int64, int64), forceinline=True)
+def _faded(model, states, level, score):  # type: ignore[no-untyped-def]
+    """A score times the share of each clock that is left: a lead is worth the less, the sooner the game ends drawn.
+
+    So of two ways to keep a lead that is better which starts the clock anew.
+    """
+    at = _HEAD + np.int64(model[_WATCHED]) + np.int64(model[_OTHERS])
+    for i in range(model[_CLOCKS]):
+        limit = np.int64(model[at + 2 * i + 1])
+        score = score * (limit - np.int64(states[level, model[at + 2 * i]])) // limit
+    return score
 
 
 @kernel(int64(_MODEL, _STATES, _FRAMES, _PLAN, int64))
@@ -254,10 +279,12 @@ def standing(model, states, frames, plan, level):  # type: ignore[no-untyped-def
     """Score of row ``level`` as it stands, for its mover: the network's, and the margin by its weight."""
     mover = np.int64(states[level, MOVER])
     own, other = mover * HIDDEN, (1 - mover) * HIDDEN
-    bucket = min((np.int64(frames[level, _PIECES]) * BUCKETS - 1) // np.int64(model[_MOST]), BUCKETS - 1)
+    bucket = (np.int64(frames[level, _PIECES]) * BUCKETS - 1) // np.int64(model[_MOST])
+    if bucket < 0:  # an empty board
+        bucket = np.int64(0)
     outputs = np.int64(model[_WEIGHTS_AT]) + (2 * np.int64(model[_SITES]) + 1) * HIDDEN
-    row = outputs + max(bucket, 0) * 2 * HIDDEN
-    total = np.int32(model[outputs + BUCKETS * 2 * HIDDEN + max(bucket, 0)])
+    row = outputs + bucket * 2 * HIDDEN
+    total = np.int32(model[outputs + BUCKETS * 2 * HIDDEN + bucket])
     for i in range(HIDDEN):
         value = min(max(frames[level, np.uint64(own + i)], np.int32(0)), np.int32(ONE))
         total += np.int32(value * model[np.uint64(row + i)])
@@ -265,7 +292,7 @@ def standing(model, states, frames, plan, level):  # type: ignore[no-untyped-def
         value = min(max(frames[level, np.uint64(other + i)], np.int32(0)), np.int32(ONE))
         total += np.int32(value * model[np.uint64(row + HIDDEN + i)])
     margin = np.int64(-states[level, MARGIN] if mover else states[level, MARGIN])
-    score = (np.int64(total) >> _SCORE_SHIFT) + plan[MARGIN_WEIGHT] * margin
+    score = _faded(model, states, level, (np.int64(total) >> _SCORE_SHIFT) + plan[MARGIN_WEIGHT] * margin)
     return min(max(score, -_HIGHEST_EVALUATION), _HIGHEST_EVALUATION)
 
 
@@ -433,7 +460,7 @@ def _search(  # type: ignore[no-untyped-def]
         return _settle(
             captures, apply, params, model, states, histories, frames, keys, plan, level, CAPTURE_DEPTH, alpha, beta
         )
-    key = _position_key(model, states, keys, level)
+    key = _position_key(model, states, keys, plan, level)
     slot = key & np.uint64(table.shape[0] - 1)
     entry = table[slot, 1] if table[slot, 0] == key else _0
     if _answers(plan, entry, level, depth, alpha, beta):
