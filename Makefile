@@ -1,11 +1,12 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
+# make test-cluster  runs the tests that need Ray, in a virtual environment of their own
 # make solve-all  makes the tables of exact values of docs/solving.md in some minutes, for the agent called perfect
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types imports pytest docs bench solve-all clean
+.PHONY: setup demo test lint types imports pytest test-cluster docs bench solve-all clean
 
 setup: $(READY)
 
@@ -36,6 +37,11 @@ imports: setup
 pytest: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+test-cluster:
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,ray]"
+	.venv-ray/bin/python -m pytest tests/cluster
+
 docs: setup
 	$(BIN)/python docs/generate.py
 
@@ -55,4 +61,4 @@ solve-all: setup
 	$(BIN)/tradgames solve yote --part endings-2v2
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv .venv-ray build *.egg-info

@@ -108,7 +108,7 @@ class PerfectGames:
                 return
             states = self._states[games]
             judgement = judge_decisions(self.table, states, self._histories[games])
-            chosen = first_best(judgement)
+            chosen = judgement.first_best()
             best = judgement.worth[chosen]
             yield Decisions(states, self._before[games], judgement, best)
             self._advance(games, states[:, MOVER], judgement.actions[chosen], best)
@@ -124,14 +124,6 @@ class PerfectGames:
         )  # fmt: skip
         self.lengths[games] += 1
         self._before[games] = np.where(self._states[games, MOVER] == movers, best, -best)
-
-
-def first_best(judgement: Judgement) -> NDArray[np.int64]:
-    """(n,) place in the judgement of the first best move of each decision."""
-    heads = judgement.heads[:-1]
-    highest = np.maximum.reduceat(judgement.worth, heads)
-    places = np.flatnonzero(judgement.worth == np.repeat(highest, np.diff(judgement.heads)))
-    return places[np.searchsorted(places, heads)]
 
 
 def worth_of(judgement: Judgement, action: int) -> NDArray[np.float64]:

@@ -125,8 +125,13 @@ def game_page(game: str) -> str:
 
 TRAINING = """# Training
 
-`tradgames train` learns a game by self-play with masked PPO (Schulman et al., 2017). Both sides are played by the same
-network, which always sees the board from the side that decides.
+`tradgames train` learns a game by self-play, by one of two methods. `method = "ppo"` is masked PPO (Schulman et al.,
+2017): one evaluation a move, for a fair player in a minute. `method = "alphazero"` searches before it moves and learns
+what the search found: slower, stronger. `configs/README.md` says which file trains what.
+
+## Masked PPO
+
+Both sides are played by the same network, which always sees the board from the side that decides.
 
 - **Who moves next is the rules' answer.** Advantages are computed along the joint sequence of decisions and change sign
   only where the mover changes, so a side that decides twice in a row (Yote's bonus, Yut Nori's further throws) keeps
@@ -142,9 +147,33 @@ network, which always sees the board from the side that decides.
   to (each outcome of a throw included) is valued by the network, and the best expected value is played.
   `load_network_agent(path, lookahead=False)` plays the bare policy instead.
 
+## Search
+
+An iteration plays some decisions in every game with search, adds them to the samples, and learns from the newest ones.
+
+- **Games without dice**: Gumbel AlphaZero (Danihelka et al., 2022), which improves on the network with few simulations.
+  `search.full_share` of the decisions get a full search, whose policy is learned; the others a fast one, and teach
+  values alone.
+- **Games of dice**: all throws and moves are looked at from before the throw (`improver = "expectimax"`). The mean over
+  the throws is exact, and what is learned from the next position is only by how much it was misjudged: no throw's luck
+  enters a target.
+- **Targets** are mixtures of what each later decision's search expected and of the result, in natural's view from one
+  end of a game to the other, so that nothing depends on who moves when. The value is win, draw and loss. A target waits
+  for the end of its game for at most `selfplay.horizon` decisions.
+- **Margin.** With `shaping.weight` the final margin counts in the search, the network's own margin output telling what
+  to expect of it. The value stays the real result; the weight falls to 0 during the run.
+- **Variety**: early decisions drawn from the search's policy, random openings, positions with few pieces
+  (`selfplay.sparse_share`, Petteia), games against past policies, reflected samples.
+- **Shards.** Self-play is split into `selfplay.shards` pure functions. Processes or a Ray cluster compute them
+  (`selfplay.engine`), and the result is the same on any number of workers, whoever of them dies meanwhile.
+
+## Runs and checkpoints
+
 A run is a function of its configuration and seed; with a budget of steps the same machine gives the same weights. The
-run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume.safetensors`; a run that
-was stopped goes on with `--resume` as if it never had been.
+run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume/`, and for a search
+`replay/` with the samples of each iteration; a run that was stopped or killed goes on with `--resume` as if it never
+had been. `resume/` keeps the last three states with their checksums; when the newest is damaged, the run goes back to
+the one before and says so.
 
 A checkpoint is a folder: `model.safetensors`, `checkpoint.json` (game, options, versions, network, configuration,
 seed, measured strength, checksum) and a model card. It is data only; it is checked before anything of it is used,

@@ -18,14 +18,14 @@ from tradgames_env.agents.checkpoint import NetworkRecord
 from tradgames_env.agents.layout import InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.processors import cores
-from training.checkpoint import save_state, write_checkpoint
+from training.checkpoint import write_checkpoint
 from training.config import AlphaZeroTrainConfig, ConfigError
 from training.engines import Engine, open_engine
 from training.learner import Learner, Reflection
 from training.metrics import game_metrics
 from training.replay import Replay, merge, policy_weights
 from training.rollout import GameCounts
-from training.run import STATE_FILE, Run, joined, linear, part_of, shaping_weight
+from training.run import Run, joined, linear, part_of, shaping_weight
 from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
 REPLAY_FOLDER = "replay"
@@ -94,7 +94,7 @@ class AlphaZeroRun(Run):
         self.steps += decisions
         self.minutes += (learned - started) / 60.0
         self.save()
-        self.replay.forget()
+        self.replay.forget(self.saved.iterations()[0])
         self.minutes += (time.perf_counter() - learned) / 60.0
         counts = _sum_counts([result.counts for result in results])
         seconds = learned - started
@@ -181,28 +181,25 @@ class AlphaZeroRun(Run):
 
     # -- files -------------------------------------------------------------------------------------------------------
 
-    def save_checkpoint(self, name: str | None = None) -> pathlib.Path:
-        """Save the state for a resume, and the weights that play as a checkpoint."""
-        self.save()
+    def write_policy(self, folder: pathlib.Path) -> None:
+        """Write the weights that play as a checkpoint."""
         network = PolicyValueNetwork(self.learner.network.record)
         network.load_state_dict({name: torch.from_numpy(array) for name, array in self.learner.averaged().items()})
-        folder = self.run_dir / "checkpoints" / (name or f"step_{self.steps}")
         write_checkpoint(folder, network, self.config, self.steps)
-        return folder
 
-    def save(self) -> None:
-        """Save the state for a resume."""
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a resume needs beside the counters of every run: arrays by name, and JSON."""
         shards = {f"shard{number}": state for number, state in enumerate(self._shards) if state is not None}
         policies = {f"policy{number}": weights for number, weights in self._policies.items()}
-        record = self.counters() | {"policies": sorted(self._policies)}
-        save_state(self.run_dir / STATE_FILE, joined({"learner": self.learner.state(), **shards, **policies}), record)
+        record = {"policies": sorted(self._policies), "replay": self.replay.checksums()}
+        return joined({"learner": self.learner.state(), **shards, **policies}), record
 
     def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
         """Go on from a saved state, whose configuration was found to fit."""
         self.learner.restore(part_of(arrays, "learner"))
         self._shards = [part_of(arrays, f"shard{number}") or None for number in range(len(self._shards))]
         self._policies = {number: part_of(arrays, f"policy{number}") for number in record["policies"]}
-        self.replay.restore(record["iteration"])
+        self.replay.restore(record["iteration"], record["replay"])
 
     def close(self) -> None:
         """Let the workers go."""

@@ -25,10 +25,12 @@ from tradgames_env.agents.checkpoint import (
 from tradgames_env.agents.network import PolicyValueNetwork
 from tradgames_env.encoding import ENCODER_VERSION
 from training.config import TrainConfig
-from training.durable import write_file, write_folder
+from training.durable import write_folder
 from training.provenance import versions
 
 CARD_FILE = "README.md"
+STATE_ARRAYS_FILE = "arrays.safetensors"
+STATE_RECORD_FILE = "record.json"
 _PACKAGES = ("numpy", "numba", "torch", "safetensors")
 _STATE_VERSION = "2"
 _METHODS = {"ppo": ("PPO self-play", "masked PPO"), "alphazero": ("search and self-play", "learning from search")}
@@ -189,45 +191,30 @@ def _may_be_replaced(folder: pathlib.Path) -> bool:
     return folder.is_dir() and ((folder / RECORD_FILE).is_file() or not any(folder.iterdir()))
 
 
-def save_state(path: pathlib.Path, arrays: Mapping[str, NDArray[Any]], record: Mapping[str, Any]) -> None:
-    """Write what a run resumes from as one safetensors file, complete or not at all.
+def state_files(arrays: Mapping[str, NDArray[Any]], record: Mapping[str, Any]) -> dict[str, bytes]:
+    """What a run resumes from, as files by name.
 
     Args:
-        path: the file; replaced when it exists.
         arrays: by name.
-        record: JSON, kept in the header of the file.
-
-    Raises:
-        StorageError: the disk is full, or may not be written to.
+        record: JSON.
     """
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    header = {"version": _STATE_VERSION, "record": json.dumps(record), "sha256": _checksum(contiguous)}
-    write_file(path, safetensors.numpy.save(contiguous, metadata=header))
+    return {
+        STATE_ARRAYS_FILE: safetensors.numpy.save(contiguous),
+        STATE_RECORD_FILE: json.dumps({"version": _STATE_VERSION, **record}).encode(),
+    }
 
 
-def load_state(path: pathlib.Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and the record that ``save_state`` wrote.
+def read_state(files: Mapping[str, bytes]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the record of ``state_files``.
 
     Raises:
-        CheckpointError: the file is missing, damaged or of another version.
+        CheckpointError: they are of another version, or no such files.
     """
-    if not path.is_file():
-        raise CheckpointError(f"{path}: there is no saved state to resume from; start without resume")
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        if header.get("version") != _STATE_VERSION:
-            raise ValueError(f"its version is {header.get('version')!r}, not {_STATE_VERSION!r}")
-        if header.get("sha256") != _checksum(arrays):
-            raise ValueError("its checksum is not the one noted")
-        return arrays, json.loads(header["record"])
-    except (safetensors.SafetensorError, ValueError, KeyError, OSError) as error:
-        raise CheckpointError(f"{path}: it cannot be read ({error}); start without resume") from None
-
-
-def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        digest.update(arrays[name].tobytes())
-    return digest.hexdigest()
+        record = json.loads(files[STATE_RECORD_FILE])
+        if record["version"] != _STATE_VERSION:
+            raise CheckpointError(f"its version is {record['version']!r}, not {_STATE_VERSION!r}")
+        return safetensors.numpy.load(files[STATE_ARRAYS_FILE]), record
+    except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(f"it cannot be read ({error})") from None

@@ -210,7 +210,7 @@ class Checkpoints:
         """What ``read`` makes of the newest checkpoint that is whole.
 
         Args:
-            read: gets the content by name; raises CheckpointError where it cannot be used.
+            read: gets the content by name; raises CheckpointError, saying why, where it cannot be used.
             say: gets one line for each checkpoint passed over.
 
         Returns:
@@ -219,24 +219,19 @@ class Checkpoints:
         Raises:
             CheckpointError: there is none that can be used.
         """
+        problems: list[str] = []
         for iteration in reversed(self.iterations()):
             try:
-                return iteration, read(self._checked(self.path(iteration)))
+                result = read(_checked(self.path(iteration)))
             except CheckpointError as error:
-                say(f"{error}; going back to the checkpoint before it")
+                problems.append(f"{self.path(iteration)}: {error}")
+                continue
+            for problem in problems:
+                say(f"{problem}; going back to the checkpoint before it")
+            return iteration, result
+        if problems:
+            raise CheckpointError(f"{problems[0]}; start without resume")
         raise CheckpointError(f"{self._folder}: there is no saved state to resume from; start without resume")
-
-    @staticmethod
-    def _checked(folder: pathlib.Path) -> dict[str, bytes]:
-        try:
-            sums = json.loads((folder / CHECKSUMS_FILE).read_bytes())
-            files = {name: (folder / name).read_bytes() for name in sums}
-        except (OSError, ValueError, TypeError) as error:
-            raise CheckpointError(f"{folder}: the checkpoint cannot be read ({error})") from None
-        for name, data in files.items():
-            if hashlib.sha256(data).hexdigest() != sums[name]:
-                raise CheckpointError(f"{folder}: {name} is damaged, its checksum is not the one noted")
-        return files
 
     def _prune(self, newest: int) -> None:
         past = [iteration for iteration in self.iterations() if iteration <= newest]
@@ -244,3 +239,16 @@ class Checkpoints:
         kept.update(past[-self._keep :])
         for iteration in set(self.iterations()) - kept:
             shutil.rmtree(self.path(iteration), ignore_errors=True)
+
+
+def _checked(folder: pathlib.Path) -> dict[str, bytes]:
+    """The content of a checkpoint by name, once its checksums agree."""
+    try:
+        sums = json.loads((folder / CHECKSUMS_FILE).read_bytes())
+        files = {name: (folder / name).read_bytes() for name in sums}
+    except (OSError, ValueError, TypeError) as error:
+        raise CheckpointError(f"it cannot be read ({error})") from None
+    for name, data in files.items():
+        if hashlib.sha256(data).hexdigest() != sums[name]:
+            raise CheckpointError(f"{name} is damaged, its checksum is not the one noted")
+    return files

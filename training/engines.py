@@ -13,6 +13,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -22,6 +23,7 @@ import torch
 
 TRIES = 4
 """How often a task is begun, at most, when workers die of it or beside it."""
+_ANSWER_SECONDS = 10.0
 ENGINES = ("serial", "process", "ray")
 
 Task = TypeVar("Task")
@@ -209,13 +211,24 @@ class RayEngine:
         self._remote = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_on_one_thread)
 
     def _connect(self, workers: int, address: str | None) -> None:
-        resources: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
-        with _kept_signal_handlers():
-            try:
-                self._ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **resources)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                reason = " ".join(str(error).split())
-                raise EngineError(f"the Ray cluster at {address or 'this machine'} cannot be used: {reason}") from None
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports its use to its makers
+        cluster: dict[str, Any] = {"address": address}
+        if address is None:
+            # Only this machine may give it work.
+            cluster = {
+                "address": "local",
+                "num_cpus": workers,
+                "include_dashboard": False,
+                "_node_ip_address": "127.0.0.1",
+            }
+        try:
+            if address is not None:
+                _check_answers(address)
+            with _kept_signal_handlers():
+                self._ray.init(**cluster, log_to_driver=False, logging_level="ERROR")
+        except (RuntimeError, ValueError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise EngineError(f"the Ray cluster at {address or 'this machine'} cannot be used: {reason}") from None
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """See ``Engine``."""
@@ -236,6 +249,13 @@ class RayEngine:
     def __exit__(self, *error: object) -> None:
         if self._ours:
             self._ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Try an address HOST:PORT in seconds; Ray itself tries for minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=_ANSWER_SECONDS).close()
 
 
 @contextlib.contextmanager

@@ -25,13 +25,12 @@ from torch import Tensor
 from tradgames_env.agents.checkpoint import NetworkRecord
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities, resolve_device
 from tradgames_env.envs.batch_games import BatchGames
-from training.checkpoint import save_state, write_checkpoint
+from training.checkpoint import write_checkpoint
 from training.config import ConfigError, PPOConfig, PPOTrainConfig
 from training.metrics import game_metrics
 from training.opponents import OpponentPool
 from training.rollout import Rollout, SelfPlay
 from training.run import (
-    STATE_FILE,
     NonFiniteLossError,
     Run,
     joined,
@@ -282,15 +281,12 @@ class PPORun(Run):
 
     # -- files -------------------------------------------------------------------------------------------------------
 
-    def save_checkpoint(self, name: str | None = None) -> pathlib.Path:
-        """Save the state for a resume, and the policy as a checkpoint."""
-        self.save()
-        folder = self.run_dir / "checkpoints" / (name or f"step_{self.steps}")
+    def write_policy(self, folder: pathlib.Path) -> None:
+        """Write the policy as a checkpoint."""
         write_checkpoint(folder, self.network, self.config, self.steps)
-        return folder
 
-    def save(self) -> None:
-        """Save the state for a resume."""
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a resume needs beside the counters of every run: arrays by name, and JSON."""
         parts = {
             "network": {name: tensor.cpu().numpy() for name, tensor in self.network.state_dict().items()},
             "adam": optimiser_arrays(self.optimiser),
@@ -301,7 +297,7 @@ class PPORun(Run):
             "play_rng": self.play_rng.bit_generator.state,
             "order_rng": self.order_rng.bit_generator.state,
         }
-        save_state(self.run_dir / STATE_FILE, joined(parts), self.counters() | generators)
+        return joined(parts), generators
 
     def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
         """Go on from a saved state, whose configuration was found to fit."""

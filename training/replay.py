@@ -14,8 +14,9 @@ margins        (n,) float32          by how much the mover's margin will change,
 =============  ====================  ==================================================================================
 """
 
+import hashlib
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ class Replay:
         self._folder = folder
         self._capacity = capacity
         self._parts: list[tuple[int, Arrays]] = []
+        self._checksums: dict[int, str] = {}
 
     def __len__(self) -> int:
         """Samples in memory."""
@@ -83,29 +85,52 @@ class Replay:
             StorageError: the disk is full, or may not be written to.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
-        write_file(self._path(iteration), safetensors.numpy.save(samples))
+        data = safetensors.numpy.save(samples)
+        write_file(self._path(iteration), data)
         self._parts.append((iteration, samples))
+        self._checksums[iteration] = hashlib.sha256(data).hexdigest()
 
-    def forget(self) -> None:
-        """Let go of the files that no window reaches any more; called once nothing that was saved needs them."""
-        while len(self) - len(self._parts[0][1]["results"]) >= self._capacity:
+    def forget(self, oldest: int) -> None:
+        """Let go of the files that no window reaches any more.
+
+        Args:
+            oldest: the earliest iteration after which the run may still have to go on: its window stays whole.
+        """
+        sizes = [len(samples["results"]) for iteration, samples in self._parts if iteration <= oldest]
+        reached = sum(sizes)
+        for size in sizes:
+            reached -= size
+            if reached < self._capacity:
+                break
             iteration, _ = self._parts.pop(0)
+            del self._checksums[iteration]
             self._path(iteration).unlink(missing_ok=True)
 
-    def restore(self, iteration: int) -> None:
+    def checksums(self) -> dict[str, str]:
+        """SHA-256 of the file of each iteration whose samples are in memory."""
+        return {str(iteration): checksum for iteration, checksum in self._checksums.items()}
+
+    def restore(self, iteration: int, checksums: Mapping[str, str]) -> None:
         """Read the files of a run that goes on after an iteration; those of later ones are removed.
 
+        Args:
+            iteration: the last one that counts.
+            checksums: as they were then; of files since forgotten as well.
+
         Raises:
-            CheckpointError: a file cannot be read, or one is missing.
+            CheckpointError: a file is missing or damaged.
         """
-        numbers = sorted(int(path.stem.removeprefix("it_")) for path in self._folder.glob("it_*.safetensors"))
-        for number in numbers:
+        known = sorted(map(int, checksums))
+        found = {int(path.stem.removeprefix("it_")) for path in self._folder.glob("it_*.safetensors")}
+        kept = [number for number in known if number in found]
+        self._checksums = {number: checksums[str(number)] for number in kept}
+        self._parts = [(number, self._read(number)) for number in kept]
+        # Only the earliest are ever forgotten, and only when the others fill the window.
+        if kept != known[len(known) - len(kept) :] or (len(kept) < len(known) and len(self) < self._capacity):
+            raise CheckpointError(f"samples are missing in {self._folder}")
+        for number in found:
             if number > iteration:
-                self._path(number).unlink()
-        kept = [number for number in numbers if number <= iteration]
-        if iteration > 0 and kept != list(range(kept[0] if kept else iteration, iteration + 1)):
-            raise CheckpointError(f"{self._folder}: samples are missing; start anew")
-        self._parts = [(number, self._read(self._path(number))) for number in kept]
+                self._path(number).unlink(missing_ok=True)
 
     def draw(self, rng: np.random.Generator, count: int, window: int) -> Arrays:
         """Samples drawn evenly, with repetition, from the newest ``window`` ones.
@@ -130,10 +155,13 @@ class Replay:
     def _path(self, iteration: int) -> pathlib.Path:
         return self._folder / f"it_{iteration:06d}.safetensors"
 
-    @staticmethod
-    def _read(path: pathlib.Path) -> Arrays:
+    def _read(self, iteration: int) -> Arrays:
+        path = self._path(iteration)
         try:
-            arrays: Arrays = safetensors.numpy.load(path.read_bytes())
-        except (safetensors.SafetensorError, ValueError, OSError) as error:
-            raise CheckpointError(f"{path}: it cannot be read ({error}); start anew") from None
+            data = path.read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read ({error.strerror})") from None
+        if hashlib.sha256(data).hexdigest() != self._checksums[iteration]:
+            raise CheckpointError(f"{path} is damaged, its checksum is not the one noted")
+        arrays: Arrays = safetensors.numpy.load(data)
         return arrays

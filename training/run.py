@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import safetensors.numpy
@@ -19,12 +19,12 @@ from rich.console import Console
 from torch import Tensor
 
 from tradgames_env.agents.checkpoint import CheckpointError
-from training.checkpoint import load_state
+from training.checkpoint import read_state, state_files
 from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
-from training.durable import remove_leftovers, write_file
+from training.durable import Checkpoints, remove_leftovers, write_file
 from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
 
-STATE_FILE = "resume.safetensors"
+RESUME_FOLDER = "resume"
 FINAL = "final"
 """Name of the checkpoint of a run that used up its budget."""
 BAD_BATCH_FILE = "bad_batch.safetensors"
@@ -53,6 +53,7 @@ class Run(abc.ABC):
         iteration: iterations made.
         steps: decisions played.
         minutes: minutes of training, those before a resume included.
+        saved: what a resume goes on from.
     """
 
     title: ClassVar[str]
@@ -66,6 +67,7 @@ class Run(abc.ABC):
         self.iteration = 0
         self.steps = 0
         self.minutes = 0.0
+        self.saved = Checkpoints(run_dir / RESUME_FOLDER)
 
     @property
     def progress(self) -> float:
@@ -81,12 +83,12 @@ class Run(abc.ABC):
         """Play, learn, and report the metrics of the iteration."""
 
     @abc.abstractmethod
-    def save(self) -> None:
-        """Save the state for a resume."""
+    def write_policy(self, folder: pathlib.Path) -> None:
+        """Write the policy as a checkpoint."""
 
     @abc.abstractmethod
-    def save_checkpoint(self, name: str | None = None) -> pathlib.Path:
-        """Save the state for a resume, and the policy as a checkpoint whose folder is returned."""
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What a resume needs beside the counters of every run: arrays by name, and JSON."""
 
     @abc.abstractmethod
     def take_up(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
@@ -96,34 +98,53 @@ class Run(abc.ABC):
     def close(self) -> None:
         """Let go of threads and processes."""
 
-    def restore(self) -> None:
-        """Take up the saved state.
+    def save(self) -> None:
+        """Save the state for a resume.
 
         Raises:
-            CheckpointError: there is none, or its content does not fit.
-            ConfigError: it is of a run with another configuration.
+            StorageError: the disk is full, or may not be written to.
         """
-        path = self.run_dir / STATE_FILE
-        arrays, record = load_state(path)
-        for folder in (self.run_dir, self.run_dir / "checkpoints"):
-            remove_leftovers(folder)
-        try:
-            self._refuse_changes(parse_config(record["config"], str(path)))
-            self.take_up(arrays, record)
-            self.iteration, self.steps, self.minutes = record["iteration"], record["steps"], record["minutes"]
-        except (ConfigError, CheckpointError):
-            raise
-        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-            raise CheckpointError(f"{path}: its content does not fit the run ({error}); start anew") from error
-
-    def counters(self) -> dict[str, Any]:
-        """What the record of a saved state says of every run."""
-        return {
+        arrays, record = self.state()
+        counters = {
             "config": self.config.model_dump(mode="json"),
             "iteration": self.iteration,
             "steps": self.steps,
             "minutes": self.minutes,
         }
+        self.saved.save(self.iteration, state_files(arrays, counters | record))
+
+    def save_checkpoint(self, name: str | None = None) -> pathlib.Path:
+        """Save the state for a resume, and the policy as a checkpoint whose folder is returned."""
+        self.save()
+        folder = self.run_dir / "checkpoints" / (name or f"step_{self.steps}")
+        folder.parent.mkdir(exist_ok=True)
+        self.write_policy(folder)
+        return folder
+
+    def restore(self, say: Callable[[str], None]) -> None:
+        """Take up the newest saved state that is whole.
+
+        Args:
+            say: gets one line for each that is not.
+
+        Raises:
+            CheckpointError: there is none, or its content does not fit.
+            ConfigError: it is of a run with another configuration.
+        """
+        self.saved.load(self._restore, say)
+        for folder in (self.run_dir, self.run_dir / "checkpoints"):
+            remove_leftovers(folder)
+
+    def _restore(self, files: Mapping[str, bytes]) -> None:
+        arrays, record = read_state(files)
+        try:
+            self._refuse_changes(parse_config(record["config"], str(self.run_dir)))
+            self.take_up(arrays, record)
+            self.iteration, self.steps, self.minutes = record["iteration"], record["steps"], record["minutes"]
+        except (ConfigError, CheckpointError):
+            raise
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            raise CheckpointError(f"its content does not fit the run ({error})") from error
 
     def failure(self, error: NonFiniteLossError) -> TrainingError:
         """Save the minibatch of a loss that is not a number, and say so."""
@@ -154,18 +175,23 @@ def train_run(
         resume: go on with the run in it.
         console: for the progress bar and notes.
     """
-    if not resume and any((run_dir / name).exists() for name in (STATE_FILE, METRICS_FILE, "checkpoints")):
+    if not resume and _holds_run(run_dir):
         raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
     with _torch_threads(config.threads), _stop_signals() as stop, contextlib.closing(make()) as run:
         if resume:
-            run.restore()
+            run.restore(lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
         else:
-            (run_dir / "checkpoints").mkdir(parents=True, exist_ok=True)
             run.save()
         try:
             return _loop(run, console, stop)
         except NonFiniteLossError as error:
             raise run.failure(error) from None
+
+
+def _holds_run(run_dir: pathlib.Path) -> bool:
+    """Whether there is anything that a new run would spoil; one killed before it saved anything has left nothing."""
+    saved = Checkpoints(run_dir / RESUME_FOLDER).iterations()
+    return bool(saved) or any((run_dir / name).exists() for name in (METRICS_FILE, "checkpoints"))
 
 
 def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:

@@ -21,6 +21,7 @@ class WalkTask:
         words: seed.
         killed_once: a worker that finds this file missing makes it and dies.
         doomed: every worker dies of this task.
+        seconds: how long it takes at least.
     """
 
     weights: NDArray[np.float32]
@@ -28,6 +29,7 @@ class WalkTask:
     words: tuple[int, ...]
     killed_once: str = ""
     doomed: bool = False
+    seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +46,7 @@ def walk(task: WalkTask) -> WalkResult:
         pathlib.Path(task.killed_once).touch()
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(task.seconds)
     rng = np.random.default_rng(task.words)
     positions = torch.from_numpy(task.positions)
     for _ in range(20):
@@ -52,11 +55,17 @@ def walk(task: WalkTask) -> WalkResult:
     return WalkResult(positions.numpy(), torch.get_num_threads(), os.getpid())
 
 
-def walk_tasks(shards: int = 6, killed_once: str = "") -> list[WalkTask]:
+def walk_tasks(shards: int = 6, *, killed_once: str = "", seconds: float = 0.0) -> list[WalkTask]:
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((4, 4), dtype=np.float32)
     return [
-        WalkTask(weights, rng.standard_normal((64, 4), dtype=np.float32), (7, shard), killed_once if shard == 2 else "")
+        WalkTask(
+            weights,
+            positions=rng.standard_normal((64, 4), dtype=np.float32),
+            words=(7, shard),
+            killed_once=killed_once if shard == 2 else "",
+            seconds=seconds,
+        )
         for shard in range(shards)
     ]
 

@@ -13,7 +13,7 @@ from training.alphazero import AlphaZeroRun
 from training.config import AlphaZeroTrainConfig, ConfigError, parse_config
 from training.learner import Learner
 from training.metrics import read_metrics
-from training.run import STATE_FILE, TrainingError
+from training.run import RESUME_FOLDER, TrainingError
 from training.selfplay import ShardTask, play_shard
 from training.train import train
 
@@ -119,7 +119,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: pathlib.Path, monke
     with pytest.raises(TrainingError, match=r"the loss became nan in iteration 1; .*bad_batch.safetensors"):
         train(small(2), tmp_path / "run", console=QUIET)
     assert (tmp_path / "run" / "bad_batch.safetensors").is_file()
-    assert (tmp_path / "run" / STATE_FILE).is_file()
+    assert (tmp_path / "run" / RESUME_FOLDER).is_dir()
 
 
 def test_the_window_grows_and_files_out_of_reach_go(tmp_path: pathlib.Path) -> None:

@@ -1,5 +1,6 @@
 import json
 import pathlib
+import shutil
 import signal
 import threading
 
@@ -12,9 +13,10 @@ from rich.console import Console
 from tradgames_env.agents.checkpoint import CheckpointError, NetworkRecord, read_checkpoint
 from tradgames_env.agents.network import PolicyValueNetwork
 from training import ppo
-from training.checkpoint import load_state, save_state
+from training.checkpoint import read_state, state_files
 from training.config import BudgetConfig, ConfigError, PPOConfig, TrainConfig, parse_config
-from training.run import STATE_FILE, TrainingError, budget_used
+from training.durable import Checkpoints
+from training.run import RESUME_FOLDER, TrainingError, budget_used
 from training.train import train
 
 QUIET = Console(quiet=True)
@@ -211,7 +213,7 @@ def test_run_writes_everything(sprint: str, tmp_path: pathlib.Path) -> None:
     assert final == tmp_path / "run" / "checkpoints" / "final"
     assert read_checkpoint(final).record.steps == 3 * ITERATION
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"metrics.jsonl", "curves.png", "tensorboard", "checkpoints", "resume.safetensors"} <= names
+    assert {"metrics.jsonl", "curves.png", "tensorboard", "checkpoints", "resume"} <= names
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [line["iteration"] for line in lines] == [1, 2, 3]
     assert lines[0]["schedule/shaping"] == 0.5
@@ -335,9 +337,10 @@ def test_learns_to_run(sprint: str, tmp_path: pathlib.Path) -> None:
 def test_a_saved_state_that_does_not_fit_is_refused_by_name(sprint: str, tmp_path: pathlib.Path, missing: str) -> None:
     config = small(sprint, 2)
     train(config, tmp_path, console=QUIET)
-    path = tmp_path / STATE_FILE
-    arrays, record = load_state(path)
+    saved = Checkpoints(tmp_path / RESUME_FOLDER)
+    iteration, (arrays, record) = saved.load(read_state, print)
     del arrays[missing]
-    save_state(path, arrays, record)
+    shutil.rmtree(tmp_path / RESUME_FOLDER)
+    saved.save(iteration, state_files(arrays, record))
     with pytest.raises(CheckpointError, match="its content does not fit the run"):
         train(config, tmp_path, resume=True, console=QUIET)

@@ -24,7 +24,7 @@ def filled(folder: pathlib.Path, capacity: int, iterations: int) -> Replay:
     replay = Replay(folder, capacity)
     for iteration in range(1, iterations + 1):
         replay.add(iteration, samples(10 * iteration, 10, width=2 + iteration))
-        replay.forget()
+        replay.forget(iteration)
     return replay
 
 
@@ -55,25 +55,52 @@ def test_files_out_of_reach_are_removed(tmp_path: pathlib.Path) -> None:
     assert len(replay) == 30
 
 
+def test_files_that_an_earlier_checkpoint_needs_are_kept(tmp_path: pathlib.Path) -> None:
+    replay = filled(tmp_path, 1000, 3)
+    checksums = replay.checksums()
+    expected = replay.draw(np.random.default_rng(2), 40, 25)
+    replay = Replay(tmp_path, 25)
+    replay.restore(3, checksums)
+    for number in (4, 5):
+        replay.add(number, samples(10 * number, 10))
+        replay.forget(3)
+    assert names(tmp_path) == [f"it_00000{number}.safetensors" for number in (1, 2, 3, 4, 5)]
+    replay.forget(4)
+    assert names(tmp_path) == [f"it_00000{number}.safetensors" for number in (2, 3, 4, 5)]
+    replay = Replay(tmp_path, 20)
+    replay.restore(3, checksums)
+    found = replay.draw(np.random.default_rng(2), 40, 20)
+    assert found.keys() == expected.keys()
+
+
 def test_a_resumed_run_reads_its_files_and_drops_later_ones(tmp_path: pathlib.Path) -> None:
     before = filled(tmp_path, 1000, 3)
     expected = before.draw(np.random.default_rng(2), 40, 1000)
     before.add(4, samples(500, 10))
+    checksums = before.checksums()
+    del checksums["4"]
     replay = Replay(tmp_path, 1000)
-    replay.restore(3)
+    replay.restore(3, checksums)
     assert names(tmp_path) == [f"it_00000{number}.safetensors" for number in (1, 2, 3)]
     found = replay.draw(np.random.default_rng(2), 40, 1000)
     assert all((found[name] == expected[name]).all() for name in expected)
 
 
 def test_missing_and_damaged_files_are_said(tmp_path: pathlib.Path) -> None:
-    filled(tmp_path, 1000, 3)
-    (tmp_path / "it_000003.safetensors").write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match="it_000003"):
-        Replay(tmp_path, 1000).restore(3)
-    (tmp_path / "it_000002.safetensors").unlink()
-    with pytest.raises(CheckpointError, match="samples are missing"):
-        Replay(tmp_path, 1000).restore(3)
+    checksums = filled(tmp_path, 1000, 3).checksums()
+    last = tmp_path / "it_000003.safetensors"
+    data = bytearray(last.read_bytes())
+    data[-1] ^= 1
+    last.write_bytes(data)
+    with pytest.raises(CheckpointError, match="is damaged"):
+        Replay(tmp_path, 1000).restore(3, checksums)
+    data[-1] ^= 1
+    last.write_bytes(data)
+    Replay(tmp_path, 1000).restore(3, checksums)
+    for number in (2, 1):
+        (tmp_path / f"it_00000{number}.safetensors").unlink()
+        with pytest.raises(CheckpointError, match="samples are missing"):
+            Replay(tmp_path, 1000).restore(3, checksums)
 
 
 def test_weights_follow_surprise_and_keep_their_mean() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.rules.compiling import kernel
 from tradgames_env.rules.contract import APPLY, LEGAL, MOVER, OUTCOME, PAYOFF, RUNNING, History, State
-from tradgames_env.solving.indexing import RANK
+from tradgames_env.solving.indexing import RANK, TableError
 from tradgames_env.solving.table import DISTANCE, Table
 
 OVER = -2
@@ -111,6 +111,37 @@ class Judgement:
     worth: NDArray[np.float64]
     values: NDArray[np.float64]
     distances: NDArray[np.int64]
+
+    def first_best(self) -> NDArray[np.int64]:
+        """(N,) int64: where in the arrays of moves the first of the best moves of each decision is.
+
+        Raises:
+            TableError: the table does not know the position that a move leads to.
+        """
+        if (self.numbers == NOT_COVERED).any():
+            raise TableError("the table does not cover some of these positions and their moves")
+        heads = self.heads[:-1]
+        highest = np.maximum.reduceat(self.worth, heads)
+        places = np.flatnonzero(self.worth == np.repeat(highest, np.diff(self.heads)))
+        first: NDArray[np.int64] = places[np.searchsorted(places, heads)]
+        return first
+
+    def places(self, decisions: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(M,) int64: where in the arrays of moves an action of each of M decisions is.
+
+        Args:
+            decisions: (M,) numbers of decisions.
+            actions: (M,) an action that is legal there.
+
+        Raises:
+            ValueError: one of them is not.
+        """
+        counts = np.diff(self.heads)[decisions]
+        moves = np.repeat(self.heads[decisions] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        found: NDArray[np.int64] = moves[self.actions[moves] == np.repeat(actions, counts)]
+        if len(found) != len(decisions):
+            raise ValueError("an action is not legal in its position")
+        return found
 
 
 def judge_decisions(table: Table, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> Judgement:
