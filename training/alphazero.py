@@ -24,7 +24,7 @@ from training.engines import Engine, open_engine
 from training.learner import Learner, Reflection
 from training.metrics import game_metrics
 from training.replay import Replay, merge, policy_weights
-from training.rollout import GameCounts
+from training.rollout import sum_counts
 from training.run import Run, joined, linear, part_of, shaping_weight
 from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
@@ -96,7 +96,7 @@ class AlphaZeroRun(Run):
         self.save()
         self.replay.forget(self.saved.iterations()[0])
         self.minutes += (time.perf_counter() - learned) / 60.0
-        counts = _sum_counts([result.counts for result in results])
+        counts = sum_counts([result.counts for result in results])
         seconds = learned - started
         return {
             "iteration": self.iteration,
@@ -204,14 +204,6 @@ class AlphaZeroRun(Run):
     def close(self) -> None:
         """Let the workers go."""
         self._engine.__exit__(None, None, None)
-
-
-def _sum_counts(counts: list[GameCounts]) -> GameCounts:
-    total = GameCounts()
-    for part in counts:
-        for name, value in vars(part).items():
-            setattr(total, name, getattr(total, name) + value)
-    return total
 
 
 def _mean_where(numbers: NDArray[np.float32], wanted: NDArray[np.bool_]) -> float:

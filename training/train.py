@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from rich.console import Console
 
+from training.alphabeta import AlphaBetaRun
 from training.alphazero import AlphaZeroRun
-from training.config import AlphaZeroTrainConfig, PPOTrainConfig, TrainConfig
+from training.config import AlphaBetaTrainConfig, AlphaZeroTrainConfig, PPOTrainConfig, TrainConfig
 from training.ppo import PPORun
 from training.run import Run, train_run
 
@@ -46,5 +47,7 @@ def train(
 def _make(config: TrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> Run:
     if isinstance(config, AlphaZeroTrainConfig):
         return AlphaZeroRun(config, run_dir, say)
+    if isinstance(config, AlphaBetaTrainConfig):
+        return AlphaBetaRun(config, run_dir, say)
     assert isinstance(config, PPOTrainConfig)
     return PPORun(config, run_dir)
