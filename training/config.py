@@ -338,8 +338,8 @@ class AlphaBetaTrainConfig(TrainConfig):
 
 METHODS: Mapping[str, type[TrainConfig]] = {
     "ppo": PPOTrainConfig,
-    "alphazero": AlphaZeroTrainConfig,
     "alphabeta": AlphaBetaTrainConfig,
+    "alphazero": AlphaZeroTrainConfig,
 }
 """The record of each method's runs."""
 
