@@ -127,8 +127,8 @@ TRAINING = """# Training
 
 `tradgames train` learns a game by self-play, by one of three methods. `method = "ppo"` is masked PPO (Schulman et al.,
 2017): one evaluation a move, for a fair player in a minute. `method = "alphazero"` searches before it moves and learns
-what the search found: slower, stronger. `method = "alphabeta"` learns the evaluation of a classical search, for tactical
-games without dice. `configs/README.md` says which file trains what.
+what the search found: slower, stronger. `method = "alphabeta"` learns the evaluation of a classical search, for
+tactical games without dice. `configs/README.md` says which file trains what.
 
 ## Masked PPO
 
