@@ -1,12 +1,13 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
 # make test-cluster  runs the tests that need Ray, in a virtual environment of their own
+# make strength   lets every checkpoint in checkpoints/ play a ladder and notes the ratings beside it; goes on if stopped
 # make solve-all  makes the tables of exact values of docs/solving.md in some minutes, for the agent called perfect
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types imports pytest test-cluster docs bench solve-all clean
+.PHONY: setup demo test lint types imports site pytest test-cluster docs bench strength solve-all clean
 
 setup: $(READY)
 
@@ -22,7 +23,7 @@ demo: setup
 	$(BIN)/tradgames train --config configs/puluc.toml --run-dir runs/demo/puluc
 	$(BIN)/tradgames evaluate runs/demo/puluc/checkpoints/final --against random greedy --games 400 --report runs/demo/puluc/report
 
-test: lint types imports pytest
+test: lint types imports site pytest
 
 lint: setup
 	$(BIN)/ruff check .
@@ -42,11 +43,19 @@ test-cluster:
 	.venv-ray/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,ray]"
 	.venv-ray/bin/python -m pytest tests/cluster
 
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# writes the generated pages and serves the site of the documentation on this machine
 docs: setup
 	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 bench: setup
 	$(BIN)/tradgames bench
+
+strength: setup
+	$(BIN)/python -m training.strength checkpoints
 
 solve-all: setup
 	for pieces in 2 3 4 5; do $(BIN)/tradgames solve puluc --option pieces=$$pieces || exit 1; done

@@ -1,6 +1,6 @@
 """Kills training runs at random moments, goes on with each, and compares what they give with an undisturbed run.
 
-``python benchmarks/killing.py [--method ppo] [--engine process] [--kills 20] [--seed 0] [--folder FOLDER]``
+``python benchmarks/killing.py [--method ppo] [--engine process] [--kills 20] [--steps 24576] [--folder FOLDER]``
 
 A run is killed (SIGKILL: nothing of the process can prepare for it) at moments drawn evenly over its start and its
 training, and resumed as a user would: with ``--resume`` where a state was saved, anew where none was. When it comes to
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 
 CONFIGS = {
     "ppo": """
@@ -26,7 +25,6 @@ progress = "off"
 save_minutes = 0.001
 threads = 1
 game = {name = "puluc", variant = "mini"}
-budget = {steps = 24_576}
 network = {width = 32, blocks = 1}
 rollout = {games = 64, steps = 16}
 ppo = {minibatch_size = 256}
@@ -38,7 +36,6 @@ progress = "off"
 save_minutes = 0.001
 threads = 1
 game = {name = "petteia", variant = "mini"}
-budget = {steps = 24_576}
 network = {width = 32, blocks = 1}
 search = {simulations = 8, fast_simulations = 4}
 selfplay = {shards = 2, games = 32, decisions = 16}
@@ -141,6 +138,7 @@ def main() -> int:
     parser.add_argument("--method", choices=CONFIGS, default="ppo")
     parser.add_argument("--engine", choices=("serial", "process", "ray"), default="process", help="of alphazero")
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=24_576, help="decisions of a run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=pathlib.Path, help="kept afterwards; a temporary one when not given")
     arguments = parser.parse_args()
@@ -148,8 +146,9 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "config.toml"
     config.write_text(CONFIGS[arguments.method])
-    more = ("--selfplay.engine", arguments.engine) if arguments.method == "alphazero" else ()
-    steps = tomllib.loads(CONFIGS[arguments.method])["budget"]["steps"]
+    more = ["--steps", str(arguments.steps)]
+    if arguments.method == "alphazero":
+        more += ["--selfplay.engine", arguments.engine]
     try:
         moments, wrong = kill_often(config, folder, arguments.kills, random.Random(arguments.seed), *more)
     finally:
@@ -157,7 +156,7 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
     print("\n".join(wrong), end="\n" if wrong else "")
     verdict = "differs" if wrong else "bit for bit the same"
-    print(f"{arguments.method}: {steps:,} decisions, killed {len(moments)} times, {verdict}")
+    print(f"{arguments.method}: {arguments.steps:,} decisions, killed {len(moments)} times, {verdict}")
     return 1 if wrong else 0
 
 

@@ -200,7 +200,7 @@ def page(result: Mapping[str, Any]) -> str:
             source_section(result),
             "## The four games\n",
             *sections,
-            "`petteia.c` is [a small C program](../benchmarks/petteia.c) for the same rules on the 8 × 8 board alone,\n"
+            "`petteia.c` (in `benchmarks/`) is a small C program for the same rules on the 8 × 8 board alone,\n"
             "with tables for its lines, built by `gcc -O3 -march=native`; C that fills the whole board's 64 bits at\n"
             "once was measured at 1.5 times its speed. Random chess, which can go on for ever, starts anew after 300\n"
             "moves.\n",

@@ -1,5 +1,7 @@
 """Writes the generated pages: encoding, training, one of each game, and the pictures in ``docs/images``.
 
+How a game is played and its worked examples come from ``game_pages.toml``; the examples are played with the rules.
+
 ``python docs/generate.py`` writes them, ``--check`` says which are out of date and exits 1.
 """
 
@@ -10,6 +12,7 @@ import inspect
 import pathlib
 import random
 import sys
+import tomllib
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +29,7 @@ from training.config import METHODS
 from training.metrics import METRICS
 
 FOLDER = pathlib.Path(__file__).parent
+BY_HAND = FOLDER / "game_pages.toml"
 Row = tuple[str, ...]
 NOTE = "<!-- written by docs/generate.py; do not edit -->\n"
 # A position in the middle of each game makes a better picture than the start.
@@ -108,11 +112,13 @@ def game_page(game: str) -> str:
         for name in rules.variants
     ]
     module: Any = importlib.import_module(f"tradgames_env.rules.{game}")
+    examples = "".join(example_text(game, number, example) for number, example in worked_examples(game))
     return (
         f"{NOTE}# {rules.title}\n\n"
         f"![{rules.title}](../images/{game}.svg)\n\n"
         f"`tg.env({game!r})` for PettingZoo, `gymnasium.make({gymnasium_id(game)!r})` for Gymnasium,\n"
         f"`tg.Position({game!r})` in plain Python. Rules version {rules.version}. Source: {rules.source}.\n\n"
+        f"## How it is played\n\n{by_hand(game)['how_to_play']}\n## Worked examples\n\n{examples}"
         f"## Variants\n\n{table(('variant', 'what it is', 'options changed'), variants)}\n"
         f"{table(('variant', 'observation', 'actions', 'agents'), sizes)}\n"
         f"## Options\n\n{table(('option', 'default', 'meaning'), options)}\n"
@@ -120,6 +126,58 @@ def game_page(game: str) -> str:
         f"## Observation (variant `box`)\n\n"
         f"{table(('channel', 'plane', 'kind', 'meaning', 'largest value'), plane_rows(ruleset))}\n"
         f"## Rules and decisions\n\n```text\n{(module.__doc__ or '').strip()}\n```\n"
+    )
+
+
+def by_hand(game: str) -> dict[str, Any]:
+    """What a person wrote for the page of a game."""
+    text: dict[str, Any] = tomllib.loads(BY_HAND.read_text(encoding="utf-8"))[game]
+    return text
+
+
+def worked_examples(game: str) -> list[tuple[int, dict[str, Any]]]:
+    """The numbered worked examples of a game."""
+    return list(enumerate(by_hand(game)["examples"], 1))
+
+
+def played(game: str, example: dict[str, Any]) -> tuple[tg.Position, tg.Position]:
+    """Positions before and after the moves of a worked example.
+
+    Raises:
+        ValueError: what the example says of the last position is not so.
+    """
+    before = tg.Position.from_text(game, example["position"])
+    after = before.copy()
+    for move in example["moves"]:
+        after.push(move)
+    for wanted, found in (("over", after.reason), ("legal", after.legal_moves())):
+        if wanted in example and example[wanted] != found:
+            raise ValueError(f"{BY_HAND.name}: {example['title']!r} has {wanted} = {found!r}")
+    return before, after
+
+
+def example_pictures(game: str, number: int, example: dict[str, Any]) -> dict[str, str]:
+    """File name to SVG: the position, and where something is played the one after it."""
+    before, after = played(game, example)
+    made = {f"{game}_example_{number}.svg": rendering.svg(before)}
+    if example["moves"]:
+        moved = rendering.changed_sites(before, after)
+        made[f"{game}_example_{number}_after.svg"] = rendering.svg(after, last_move=moved)
+    return made
+
+
+def example_text(game: str, number: int, example: dict[str, Any]) -> str:
+    """A worked example as Markdown: what is played, the pictures, what it shows."""
+    pictures = "\n".join(
+        f'![{"after the move" if "after" in name else "before"}](../images/examples/{name}){{ width="47%" }}'
+        for name in example_pictures(game, number, example)
+    )
+    moves = ", ".join(f"`{move}`" for move in example["moves"])
+    played_text = f"plays {moves}." if moves else f"may play {', '.join(f'`{move}`' for move in example['legal'])}."
+    side = ("Natural", "Black")[tg.Position.from_text(game, example["position"]).to_move]
+    return (
+        f"### {example['title']}\n\n{side} {played_text} {example['note']} ({example['rules']})\n\n"
+        f"{pictures}\n\n`{example['position']}`\n\n"
     )
 
 
@@ -241,6 +299,9 @@ def pages() -> dict[pathlib.Path, str]:
     for game in tg.games():
         made[FOLDER / "games" / f"{game}.md"] = game_page(game)
         made[FOLDER / "images" / f"{game}.svg"] = picture(game)
+        for number, example in worked_examples(game):
+            for name, drawing in example_pictures(game, number, example).items():
+                made[FOLDER / "images" / "examples" / name] = drawing
     return made
 
 

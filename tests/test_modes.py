@@ -13,7 +13,8 @@ ROOT = pathlib.Path(tg.__file__).parent.parent
 
 # Whole batches are slow as plain Python: two games of some plies show whether anything differs.
 SCRIPT = """
-import hashlib, tradgames_env as tg
+import hashlib, numpy as np, tradgames_env as tg
+from tradgames_env.search.gumbel import GumbelSearch
 for game in tg.games():
     for variant in tg.variants(game):
         games = tg.BatchGames(game, variant, num_games=2, seed=3)
@@ -29,6 +30,12 @@ for game in tg.games():
         for agent in agents:
             agent.seed(1)
             digest.update(agent.act(position).encode())
+        logits = np.sin(np.arange(games.ruleset.num_actions, dtype=np.float32))
+        found = GumbelSearch(games.ruleset).improve(
+            lambda states, _: (np.tile(logits, (len(states), 1)), (states.sum(axis=1) % 7 / 10).astype(np.float32)),
+            games.states, games.histories, np.array([20, 3], np.int32), np.array([5, 6], np.uint64),
+        )
+        digest.update(found.policies.tobytes() + found.values.tobytes())
         print(game, variant, digest.hexdigest())
 """
 

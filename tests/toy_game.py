@@ -45,6 +45,7 @@ from tradgames_env.rules.contract import (
 )
 from tradgames_env.rules.errors import NotationError
 
+# --8<-- [start:options]
 THROW = 1
 RUN, WAIT = 0, 1
 PLACE, SHOWN = HEADER_SIZE, HEADER_SIZE + 2
@@ -64,6 +65,10 @@ class SprintOptions(Options):
         check_range(self, "max_turns", 0, 30_000)
 
 
+# --8<-- [end:options]
+
+
+# --8<-- [start:kernels]
 @njit(INITIAL, nogil=True)
 def initial(params, state, history):
     state[:] = 0
@@ -129,6 +134,10 @@ def heuristic(params, state, history):
     return state[MARGIN] / (params[LENGTH] + 1.0)
 
 
+# --8<-- [end:kernels]
+
+
+# --8<-- [start:description]
 def _layout(options: SprintOptions) -> BoardLayout:
     squares = range(options.length)
     return BoardLayout(1, options.length, tuple((0, s) for s in squares), tuple(str(s) for s in squares), "track")
@@ -146,6 +155,10 @@ def _params(options: SprintOptions) -> Params:
     return np.array([options.length, options.max_turns], np.int32)
 
 
+# --8<-- [end:description]
+
+
+# --8<-- [start:text]
 def format_position(options: SprintOptions, state: State) -> str:
     return f"{state[PLACE]} {state[PLACE + 1]} {'ox'[state[MOVER]]} {state[SHOWN] or '-'}"
 
@@ -185,6 +198,10 @@ def site_pieces(options: SprintOptions, state: State) -> list[str]:
     return [("o" if state[PLACE] == s else "") + ("x" if state[PLACE + 1] == s else "") for s in range(options.length)]
 
 
+# --8<-- [end:text]
+
+
+# --8<-- [start:record]
 RULES = GameRules(
     name="sprint",
     title="Sprint",
@@ -213,3 +230,4 @@ RULES = GameRules(
     status=lambda options, state: {"throw": str(state[SHOWN] or "-")},
     board_text=lambda options, state: " ".join(p or "." for p in site_pieces(options, state)),
 )
+# --8<-- [end:record]

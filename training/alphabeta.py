@@ -27,6 +27,7 @@ from training.config import AlphaBetaTrainConfig, ConfigError
 from training.deepening import Arrays, DeepeningTask, play_deepening
 from training.engines import open_engine
 from training.metrics import game_metrics
+from training.ranks import ALONE
 from training.replay import Replay, merge
 from training.rollout import sum_counts
 from training.run import (
@@ -124,7 +125,7 @@ class AlphaBetaRun(Run):
     advice = "A smaller deepening.learning_rate"
 
     def __init__(self, config: AlphaBetaTrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> None:
-        super().__init__(config, run_dir)
+        super().__init__(config, run_dir, ALONE)
         self._config = config
         ruleset = config.game.ruleset()
         self._sight = Sight(ruleset)

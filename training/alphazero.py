@@ -5,6 +5,7 @@ iteration and the shard, never from who plays where, so a run gives the same wei
 run that was killed goes on as if it never had been.
 """
 
+import concurrent.futures
 import pathlib
 import time
 from collections.abc import Callable
@@ -20,9 +21,10 @@ from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.processors import cores
 from training.checkpoint import write_checkpoint
 from training.config import AlphaZeroTrainConfig, ConfigError
-from training.engines import Engine, open_engine
+from training.engines import Engine, open_engine, torch_threads
 from training.learner import Learner, Reflection
 from training.metrics import game_metrics
+from training.ranks import ALONE, Ranks
 from training.replay import Replay, merge, policy_weights
 from training.rollout import sum_counts
 from training.run import Run, joined, linear, part_of, shaping_weight
@@ -30,6 +32,8 @@ from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
 REPLAY_FOLDER = "replay"
 _WEIGHTS, _ORDER = 0, 1
+_FOR_ONE_THREAD = 100_000
+"""Numbers of a network below which threads wait for each other longer than they compute."""
 
 
 class AlphaZeroRun(Run):
@@ -39,6 +43,7 @@ class AlphaZeroRun(Run):
         config: what to do.
         run_dir: folder of the run.
         say: gets one line when something unusual happens.
+        ranks: the processes that learn together.
 
     Raises:
         ConfigError: the network would be too large.
@@ -48,8 +53,14 @@ class AlphaZeroRun(Run):
     title = "search and self-play"
     advice = "A smaller learner.learning_rate or learner.max_grad_norm"
 
-    def __init__(self, config: AlphaZeroTrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> None:
-        super().__init__(config, run_dir)
+    def __init__(
+        self,
+        config: AlphaZeroTrainConfig,
+        run_dir: pathlib.Path,
+        say: Callable[[str], None],
+        ranks: Ranks = ALONE,
+    ) -> None:
+        super().__init__(config, run_dir, ranks)
         self._config = config
         self._say = say
         ruleset = config.game.ruleset()
@@ -65,11 +76,13 @@ class AlphaZeroRun(Run):
         mirrored = ruleset.rules.mirror(ruleset.options) if config.learner.mirror else None
         layout = InputLayout.of([ruleset], whole_planes=record.trunk == "conv")
         reflection = Reflection(*mirrored, layout, ruleset) if mirrored else None
-        self.learner = Learner(network.to(resolve_device(config.device)), config.learner, reflection)
+        self.learner = Learner(network.to(resolve_device(config.device)), config.learner, reflection, ranks)
         self.replay = Replay(run_dir / REPLAY_FOLDER, config.replay.window)
         self._shards: list[Arrays | None] = [None] * config.selfplay.shards
         self._policies: dict[int, Arrays] = {}
-        self._engine = self._open_engine()
+        self._learning_seconds = 0.0
+        self._background = concurrent.futures.ThreadPoolExecutor(1)
+        self._engine = self._open_engine() if ranks.first else None
 
     def _open_engine(self) -> Engine:
         config = self._config.selfplay
@@ -82,37 +95,71 @@ class AlphaZeroRun(Run):
         """Play with search, learn from it, and report."""
         config, progress = self._config, self.progress
         started = time.perf_counter()
-        self._freeze()
-        results = list(self._engine.map(play_shard, self._tasks(progress)))
-        self._shards = [result.state for result in results]
-        played = time.perf_counter()
-        samples = self._keep(results)
-        metrics = self._learn(len(samples["results"]), progress)
+        overlap = config.selfplay.overlap
+        results = self._begin_play(self._engine, progress) if self._engine else None
+        metrics = self._learn(progress) if overlap else {}
+        report = self._end_play(results, started) if results else {}
+        self.ranks.of_first(0.0)  # the samples are on the disk
+        if not self._engine:
+            self.replay.follow(self.iteration + 1)
+        if not overlap:
+            metrics = self._learn(progress)
         learned = time.perf_counter()
-        decisions = config.selfplay.shards * config.selfplay.games * config.selfplay.decisions
         self.iteration += 1
-        self.steps += decisions
+        self.steps += self._decisions()
         self.minutes += (learned - started) / 60.0
         self.save()
         self.replay.forget(self.saved.iterations()[0])
         self.minutes += (time.perf_counter() - learned) / 60.0
-        counts = sum_counts([result.counts for result in results])
+        self.minutes = self.ranks.of_first(self.minutes)
         seconds = learned - started
         return {
             "iteration": self.iteration,
             "steps": self.steps,
             "minutes": self.minutes,
             "progress": self.progress,
-            "speed/decisions_per_second": decisions / seconds,
-            "speed/update_share": (learned - played) / seconds,
-            "speed/simulations_per_second": sum(result.simulations for result in results) / (played - started),
-            **game_metrics(counts),
-            "data/learned_share": len(samples["results"]) / decisions,
+            "speed/decisions_per_second": self._decisions() / seconds,
+            "speed/update_share": self._learning_seconds / seconds,
+            **report,
             "data/window": float(min(len(self.replay), self._window(progress))),
             **metrics,
-            "search/surprise": _mean_where(samples["surprises"], samples["taught"]),
             "schedule/shaping": shaping_weight(config, progress),
             "schedule/simulations": float(self._simulations(progress)),
+        }
+
+    def _decisions(self) -> int:
+        """Of an iteration."""
+        selfplay = self._config.selfplay
+        return selfplay.shards * selfplay.games * selfplay.decisions
+
+    def _begin_play(self, engine: Engine, progress: float) -> Callable[[], list[ShardResult]]:
+        """Begin to play all shards; who asks for the results waits for them.
+
+        Everything is in the tasks, so that learning meanwhile changes nothing.
+        """
+        self._freeze()
+        tasks = self._tasks(progress)
+
+        def play() -> list[ShardResult]:
+            return list(engine.map(play_shard, tasks))
+
+        selfplay = self._config.selfplay
+        # In this process, two that compute at once would only share torch's settings.
+        if not selfplay.overlap or selfplay.engine == "serial":
+            return play
+        return self._background.submit(play).result
+
+    def _end_play(self, play: Callable[[], list[ShardResult]], started: float) -> dict[str, float]:
+        """Wait for all shards, keep the samples, and report."""
+        results = play()
+        self._shards = [result.state for result in results]
+        seconds = time.perf_counter() - started
+        samples = self._keep(results)
+        return {
+            "speed/simulations_per_second": sum(result.simulations for result in results) / seconds,
+            **game_metrics(sum_counts([result.counts for result in results])),
+            "data/learned_share": len(samples["results"]) / self._decisions(),
+            "search/surprise": _mean_where(samples["surprises"], samples["taught"]),
         }
 
     def _freeze(self) -> None:
@@ -170,14 +217,20 @@ class AlphaZeroRun(Run):
         self.replay.add(self.iteration + 1, stored)
         return samples
 
-    def _learn(self, new: int, progress: float) -> dict[str, float]:
-        config = self._config
-        rng = np.random.default_rng((config.seed, self.iteration, config.selfplay.shards, _ORDER))
-        batches = round(config.replay.reuse * new / config.learner.batch_size)
-        if batches == 0:
+    def _learn(self, progress: float) -> dict[str, float]:
+        """Learn as much as the newest samples allow, and report; nothing before there are enough of them."""
+        config, started = self._config, time.perf_counter()
+        self._learning_seconds = 0.0
+        batches = round(config.replay.reuse * self.replay.newest() / config.learner.batch_size)
+        if batches == 0 or len(self.replay) < config.replay.fewest:
             return {}
+        rng = np.random.default_rng((config.seed, self.iteration, config.selfplay.shards, _ORDER))
         drawn = self.replay.draw(rng, batches * config.learner.batch_size, self._window(progress))
-        return self.learner.learn(drawn, progress, rng)
+        small = self.learner.network.record.num_parameters < _FOR_ONE_THREAD
+        with torch_threads(1 if small else torch.get_num_threads()):
+            metrics = self.learner.learn(drawn, progress, rng)
+        self._learning_seconds = time.perf_counter() - started
+        return metrics
 
     # -- files -------------------------------------------------------------------------------------------------------
 
@@ -203,7 +256,9 @@ class AlphaZeroRun(Run):
 
     def close(self) -> None:
         """Let the workers go."""
-        self._engine.__exit__(None, None, None)
+        self._background.shutdown()
+        if self._engine:
+            self._engine.__exit__(None, None, None)
 
 
 def _mean_where(numbers: NDArray[np.float32], wanted: NDArray[np.bool_]) -> float:

@@ -223,6 +223,9 @@ class SelfPlayConfig(_Section):
     """The same at the end; linear in between."""
     sparse_pieces: Annotated[int, Field(ge=1, le=1_000)] = 8
     """Most pieces of a side in such a position."""
+    overlap: bool = False
+    """Learn from the samples so far while more are played, with weights one iteration older; it pays for networks too
+    small for several cores to learn."""
     engine: Literal["serial", "process", "ray"] = "process"
     """Where shards are played: here, in processes of this machine, or on a Ray cluster. Results are the same."""
     workers: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -236,6 +239,8 @@ class ReplayConfig(_Section):
     """Newest samples that are drawn from at the start of the run."""
     window: PositiveInt = 500_000
     """The same at the end; linear in between."""
+    fewest: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Samples before the first gradient step."""
     reuse: Positive = 2.0
     """How often a sample is drawn, on average."""
 

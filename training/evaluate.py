@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -79,12 +79,17 @@ class Evaluation:
         }
 
 
-def strength_summary(evaluation: Evaluation, facts: Mapping[str, Any]) -> dict[str, Any]:
+def strength_summary(
+    agent: str, matches: Sequence[MatchResult], ratings: Sequence[Rating], anchor: str, facts: Mapping[str, Any]
+) -> dict[str, Any]:
     """What a checkpoint's record says of its strength: scores by opponent with 95 % intervals, and how they came about.
 
     Args:
-        evaluation: of the agent in the checkpoint.
-        facts: from ``provenance``.
+        agent: name of the checkpoint.
+        matches: those in which it is the first agent count.
+        ratings: of everyone.
+        anchor: who is held at 0.
+        facts: from ``provenance``, and settings of the matches.
     """
     opponents = {
         match.opponent: {
@@ -95,16 +100,14 @@ def strength_summary(evaluation: Evaluation, facts: Mapping[str, Any]) -> dict[s
             "score": round(match.score, 4),
             "score_interval": [round(limit, 4) for limit in match.score_interval],
         }
-        for match in evaluation.matches
-        if match.agent == evaluation.agent
+        for match in matches
+        if match.agent == agent
     }
-    ratings = {rating.name: rating for rating in evaluation.ratings}
-    own = ratings.get(evaluation.agent)
+    own = {rating.name: rating for rating in ratings}.get(agent)
     elo = None
     if own is not None and own.elo is not None and own.low is not None and own.high is not None:
-        elo = {"anchor": evaluation.anchor, "elo": round(own.elo), "interval": [round(own.low), round(own.high)]}
-    settings = {"seed": evaluation.seed, "opening_plies": evaluation.opening_plies}
-    return {"opponents": opponents, "rating": elo, **settings, **facts}
+        elo = {"anchor": anchor, "elo": round(own.elo), "interval": [round(own.low), round(own.high)]}
+    return {"opponents": opponents, "rating": elo, **facts}
 
 
 def match_json(match: MatchResult) -> dict[str, Any]:
@@ -202,11 +205,18 @@ def evaluate_players(
         stopped = match.stopped
         if stopped:
             break
-    ratings = _rate(matches, anchor, seed)
+    ratings = rate_players(matches, anchor, seed)
     return Evaluation(names[0], ruleset, tuple(matches), ratings, anchor, games, seed, opening_plies, stopped)
 
 
-def _rate(matches: Sequence[MatchResult], anchor: str, seed: int) -> tuple[Rating, ...]:
+def rate_players(matches: Sequence[MatchResult], anchor: str, seed: int) -> tuple[Rating, ...]:
+    """Ratings of all who played, best first; none where the anchor did not play.
+
+    Args:
+        matches: all results.
+        anchor: who is held at 0.
+        seed: of the intervals.
+    """
     results = [PairResults(match.agent, match.opponent, match.pair_scores) for match in matches]
     if not any(anchor in (result.first, result.second) for result in results):
         return ()
@@ -223,7 +233,7 @@ def load_players(specs: Sequence[AgentSpec]) -> dict[str, Agent]:
     for spec in specs:
         agent = load_agent(spec)
         name = agent.name
-        if isinstance(spec, str | os.PathLike) and _bound_ruleset(agent) is not None:
+        if isinstance(spec, str | os.PathLike) and isinstance(agent, _Trained):
             name = os.fspath(spec).rstrip("/\\")
         if name in players:
             raise ValueError(f"{name!r} is named twice; each player can take part once")
@@ -237,22 +247,49 @@ def agreed_ruleset(
     """The ruleset to play by: what is asked for, where the checkpoints among the players leave it open.
 
     Args:
-        players: agents by name; those with a ``ruleset`` play no other.
+        players: agents by name; those with ``rulesets`` play no others.
         game: None to take it from a checkpoint.
         variant: None for that of the checkpoint, or "box".
         options: replace the variant's.
 
     Raises:
-        ValueError: nothing says which game; or a checkpoint was made for another one than asked for, or than another
-            checkpoint.
+        ValueError: nothing says which game, or which of several; or a checkpoint was made for another one than asked
+            for, or than another checkpoint.
         OptionError: no such variant or option.
     """
-    bound = {name: ruleset for name, agent in players.items() if (ruleset := _bound_ruleset(agent)) is not None}
-    asked = _asked_ruleset(next(iter(bound.values()), None), game, variant, options)
-    for name, ruleset in bound.items():
-        if (ruleset.game, ruleset.options) != (asked.game, asked.options):
-            raise ValueError(f"the checkpoint {name} plays {ruleset.label} and cannot play {asked.label}")
+    bound = {name: agent.rulesets for name, agent in players.items() if isinstance(agent, _Trained)}
+    asked = _asked_ruleset(_source(bound, game, variant), game, variant, options)
+    for name, rulesets in bound.items():
+        if not _plays(rulesets, asked):
+            raise ValueError(f"the checkpoint {name} plays {_labels(rulesets)} and cannot play {asked.label}")
     return asked
+
+
+@runtime_checkable
+class _Trained(Protocol):
+    """An agent that plays some rulesets and no others."""
+
+    rulesets: Sequence[Ruleset]
+
+
+def _source(bound: Mapping[str, Sequence[Ruleset]], game: str | None, variant: str | None) -> Ruleset | None:
+    """The ruleset that says what is not asked for, None where no checkpoint plays."""
+    if not bound:
+        return None
+    name, rulesets = next(iter(bound.items()))
+    common = [ruleset for ruleset in rulesets if all(_plays(others, ruleset) for others in bound.values())] or rulesets
+    fitting = [ruleset for ruleset in common if game in (None, ruleset.game) and variant in (None, ruleset.variant)]
+    if game is None and len({ruleset.game for ruleset in fitting}) > 1:
+        raise ValueError(f"which game? the checkpoint {name} plays {_labels(fitting)}, so name one")
+    return (fitting or common)[0]
+
+
+def _plays(rulesets: Sequence[Ruleset], asked: Ruleset) -> bool:
+    return (asked.game, asked.options) in [(ruleset.game, ruleset.options) for ruleset in rulesets]
+
+
+def _labels(rulesets: Sequence[Ruleset]) -> str:
+    return " and ".join(ruleset.label for ruleset in rulesets)
 
 
 def _asked_ruleset(
@@ -266,12 +303,6 @@ def _asked_ruleset(
     if game not in (None, source.game) or variant not in (None, source.variant):
         return load_ruleset(game or source.game, variant or "box", **options)
     return load_ruleset(source.game, source.variant, **{**source.overrides, **options})
-
-
-def _bound_ruleset(agent: Agent) -> Ruleset | None:
-    """The only ruleset that ``agent`` plays, None for one that plays any."""
-    ruleset = getattr(agent, "ruleset", None)
-    return ruleset if isinstance(ruleset, Ruleset) else None
 
 
 @contextlib.contextmanager
@@ -293,10 +324,20 @@ def _progress(console: Console | None, title: str, games: int) -> Iterator[Calla
 
 def print_evaluation(evaluation: Evaluation, console: Console) -> None:
     """Tables of results and ratings for people, with what to beware of."""
-    table = Table(title=f"{evaluation.ruleset.label}: {evaluation.agent}", title_justify="left")
+    print_matches(f"{evaluation.ruleset.label}: {evaluation.agent}", evaluation.matches, console)
+    if evaluation.ratings:
+        console.print(_ratings_table(evaluation))
+    if evaluation.stopped:
+        done = sum(match.games for match in evaluation.matches)
+        console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")
+
+
+def print_matches(title: str, matches: Sequence[MatchResult], console: Console) -> None:
+    """A table of results for people, and under it what to beware of in each match."""
+    table = Table(title=title, title_justify="left")
     for heading in ("match", "games", "won", "drawn", "lost", "score, 95 %", "won, 95 %", "length", "ms a move"):
         table.add_column(heading, justify="left" if heading == "match" else "right")
-    for match in evaluation.matches:
+    for match in matches:
         own, other = (1000 * seconds for seconds in match.seconds_per_move)
         table.add_row(
             f"{match.agent} – {match.opponent}",
@@ -306,15 +347,11 @@ def print_evaluation(evaluation: Evaluation, console: Console) -> None:
             f"{match.mean_length:.0f}", f"{own:.2g} – {other:.2g}",
         )  # fmt: skip
     console.print(table)
-    for match in evaluation.matches:
+    for match in matches:
         console.print(
-            f"{match.agent} – {match.opponent}: {_details(match)}", highlight=False, markup=False, soft_wrap=True
-        )
-    if evaluation.ratings:
-        console.print(_ratings_table(evaluation))
-    if evaluation.stopped:
-        done = sum(match.games for match in evaluation.matches)
-        console.print(f"Stopped early after {done} games in whole pairs; short games are over-represented.")
+            f"{match.agent} – {match.opponent}: {_details(match)}",
+            highlight=False, markup=False, emoji=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def print_judgement(evaluation: Evaluation, console: Console) -> None:

@@ -18,11 +18,14 @@ from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabil
 from tradgames_env.encoding import PLANES
 from tradgames_env.rules.ruleset import Ruleset
 from training.config import LearnerConfig
+from training.ranks import ALONE, Ranks
 from training.run import NonFiniteLossError, joined, optimiser_arrays, part_of, restore_optimiser
 from training.targets import outcome_shares
 
 Arrays = dict[str, NDArray[Any]]
 _LARGEST_LOSS = 1e4
+_REPORT_EVERY = 8
+"""Gradient steps for each that is measured: measuring takes a third as long as learning."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,6 +49,14 @@ class Batch:
     results: Tensor
     shares: Tensor
     margins: Tensor
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        return len(self.results)
+
+    def part(self, rows: slice) -> "Batch":
+        """Some of the samples."""
+        return Batch(*(getattr(self, field.name)[rows] for field in dataclasses.fields(self)))
 
 
 class Reflection:
@@ -87,20 +98,31 @@ class Learner:
         network: with its first weights, on the device where it learns.
         config: how to learn.
         reflection: of the samples; None where the game has none, or shall not use it.
+        ranks: the processes that share each step; all must be told to learn from the same samples.
     """
 
-    def __init__(self, network: PolicyValueNetwork, config: LearnerConfig, reflection: Reflection | None) -> None:
+    def __init__(
+        self,
+        network: PolicyValueNetwork,
+        config: LearnerConfig,
+        reflection: Reflection | None,
+        ranks: Ranks = ALONE,
+    ) -> None:
         self.network = network
+        self._ranks = ranks
         self._config = config
         self._reflection = reflection
         self._actions = network.record.actions[0]
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
-        self.average = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        state = network.state_dict()
+        self._parameters = list(network.parameters())
+        self._learned = list(state.values())
+        self.average = {name: tensor.clone() for name, tensor in state.items()}
 
     def learn(self, samples: Arrays, progress: float, rng: np.random.Generator) -> dict[str, float]:
-        """Take gradient steps on samples, each once; returns means over the steps by metric name.
+        """Take gradient steps on samples, each once; returns means over some of the steps by metric name.
 
         Args:
             samples: arrays by name, reflected in place.
@@ -116,9 +138,13 @@ class Learner:
         rate = learning_rate(self._config, progress)
         self.optimiser.param_groups[0]["lr"] = rate
         parts = []
-        for begin in range(0, count, self._config.batch_size):
+        for step, begin in enumerate(range(0, count, self._config.batch_size)):
             end = begin + self._config.batch_size
-            parts.append(self._step(self._batch({name: array[begin:end] for name, array in samples.items()})))
+            batch = self._batch({name: array[begin:end] for name, array in samples.items()})
+            norm = self._step(batch)
+            if step % _REPORT_EVERY == 0:
+                with torch.no_grad():
+                    parts.append(measures(self.network, batch) | {"gradient/norm": norm})
         means = {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
         return means | {"schedule/learning_rate": rate}
 
@@ -144,18 +170,20 @@ class Learner:
             margins=tensor(samples["margins"]),
         )
 
-    def _step(self, batch: Batch) -> dict[str, Tensor]:
-        loss, parts = losses(self.network, batch, self._config)
-        if not abs(loss.item()) < _LARGEST_LOSS:
-            raise NonFiniteLossError(batch, loss.item())
+    def _step(self, batch: Batch) -> Tensor:
+        """One gradient step; returns the length of the gradient."""
+        loss = total_loss(self.network, batch, self._config, self._ranks.rows(len(batch)))
+        whole = self._ranks.sum(loss.detach()).item()
+        if not abs(whole) < _LARGEST_LOSS:
+            raise NonFiniteLossError(batch, whole)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.max_grad_norm)
+        self._ranks.sum_gradients(self._parameters)
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         self.optimiser.step()
         with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                self.average[name].lerp_(tensor, 1.0 - self._config.average)
-        return parts | {"gradient/norm": norm.detach()}
+            torch._foreach_lerp_(list(self.average.values()), self._learned, 1.0 - self._config.average)
+        return norm.detach()
 
     # -- for a resume ------------------------------------------------------------------------------------------------
 
@@ -178,8 +206,8 @@ class Learner:
         restore_optimiser(self.optimiser, part_of(arrays, "adam"))
 
 
-def losses(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss of a batch, and its parts by metric name, detached.
+def _losses(network: PolicyValueNetwork, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Losses of policy, value and margin, and the values (B,).
 
     A value of win, draw and loss is learned by cross-entropy with the shares expected of each: unlike a squared error
     it goes on correcting a network that is sure of the wrong result. A scalar value is learned by its squared error.
@@ -187,11 +215,8 @@ def losses(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> 
     outputs = network.outputs(batch.features)
     # A row without legal actions would be uniform over nothing; its weight is 0.
     legal = batch.legal | (batch.weights == 0.0)[:, None]
-    log_probabilities = masked_log_probabilities(outputs.logits, legal)
-    total = batch.weights.sum().clamp(min=1.0)
-    crossed = -(batch.policies * log_probabilities).sum(dim=1)
-    entropy = -(batch.policies * batch.policies.clamp(min=1e-9).log()).sum(dim=1)
-    policy_loss = (batch.weights * crossed).sum() / total
+    crossed = -(batch.policies * masked_log_probabilities(outputs.logits, legal)).sum(dim=1)
+    policy_loss = (batch.weights * crossed).sum() / batch.weights.sum().clamp(min=1.0)
     if outputs.value.shape[1] == 3:
         value_loss = functional.cross_entropy(outputs.value, batch.shares)
         probabilities = outputs.value.detach().softmax(dim=1)
@@ -199,18 +224,33 @@ def losses(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig) -> 
     else:
         value_loss = (outputs.value[:, 0] - batch.results).square().mean()
         values = outputs.value[:, 0].detach()
-    margin_loss = (outputs.margin[:, 0] - batch.margins).square().mean()
-    loss = config.policy_weight * policy_loss + config.value_weight * value_loss + config.margin_weight * margin_loss
+    return policy_loss, value_loss, (outputs.margin[:, 0] - batch.margins).square().mean(), values
+
+
+def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, rows: slice) -> Tensor:
+    """What some rows add to the loss of a batch: policy, value and margin with the configuration's weights."""
+    part = batch.part(rows)
+    policy, value, margin, _ = _losses(network, part)
+    share = len(part) / len(batch)
+    policy_share = part.weights.sum().clamp(min=1.0) / batch.weights.sum().clamp(min=1.0)
+    policy_loss = config.policy_weight * policy_share * policy
+    return policy_loss + share * config.value_weight * value + share * config.margin_weight * margin
+
+
+def measures(network: PolicyValueNetwork, batch: Batch) -> dict[str, Tensor]:
+    """What there is to report of a batch, by metric name."""
+    policy, value, margin, values = _losses(network, batch)
+    entropies = -(batch.policies * batch.policies.clamp(min=1e-9).log()).sum(dim=1)
+    entropy = (batch.weights * entropies).sum() / batch.weights.sum().clamp(min=1.0)
     variance = batch.results.var(unbiased=False).clamp(min=1e-9)
-    parts = {
-        "loss/policy": policy_loss,
-        "loss/value": value_loss,
-        "loss/margin": margin_loss,
-        "policy/kl": (batch.weights * (crossed - entropy)).sum() / total,
-        "policy/entropy": (batch.weights * entropy).sum() / total,
+    return {
+        "loss/policy": policy,
+        "loss/value": value,
+        "loss/margin": margin,
+        "policy/kl": policy - entropy,
+        "policy/entropy": entropy,
         "value/explained": 1.0 - (batch.results - values).var(unbiased=False) / variance,
     }
-    return loss, {name: part.detach() for name, part in parts.items()}
 
 
 def learning_rate(config: LearnerConfig, progress: float) -> float:

@@ -7,7 +7,7 @@ both throw with generators of the same seed. Results are those of the rules: a w
 import collections
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -25,6 +25,9 @@ LOCKSTEP = 128
 
 MAX_PLIES = 5000
 """A game this long is stopped and counts as a draw, whatever its options allow."""
+
+MOST_DRAWS = 100
+"""An opening is drawn this often, until the reference holds one for balanced; else the most balanced one counts."""
 
 _MATCH_LIMIT = "match limit"
 
@@ -76,7 +79,6 @@ class MatchResult:
         opponent: name of the other.
         ruleset: the game and its options.
         seed: of openings, throws and agents.
-        opening_plies: random moves at the start of each game.
         records: finished games, both of each pair.
         stopped: the match was interrupted; games of unfinished pairs are left out.
         seconds_per_move: wall time of each agent, (agent, opponent); batched agents share it among the games.
@@ -86,7 +88,6 @@ class MatchResult:
     opponent: str
     ruleset: Ruleset
     seed: int
-    opening_plies: int
     records: tuple[GameRecord, ...]
     stopped: bool
     seconds_per_move: tuple[float, float]
@@ -258,10 +259,124 @@ def play_match(
     if opening_plies < 0 or lockstep < 2:
         raise ValueError(f"opening_plies must be 0 or more and lockstep 2 or more, not {opening_plies} and {lockstep}")
     agents = (load_agent(agent), load_agent(opponent))
-    sequence = np.random.SeedSequence(seed)
-    for player, word in zip(agents, sequence.generate_state(2), strict=True):
-        player.seed(int(word))
-    match = _Match(agents, _paired_games(ruleset, games // 2, sequence, opening_plies), lockstep)
+    seed_agents(agents, np.random.SeedSequence(seed))
+    openings = Openings(ruleset, seed, (opening_plies, opening_plies))
+    played = play_pairs(agents, openings, range(games // 2), lockstep=lockstep, on_progress=on_progress)
+    return MatchResult(
+        agent=agents[0].name,
+        opponent=agents[1].name,
+        ruleset=ruleset,
+        seed=seed,
+        records=played.records,
+        stopped=played.stopped,
+        seconds_per_move=played.seconds_per_move,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Openings:
+    """How the games of each pair begin; all who share this share the beginnings.
+
+    Attributes:
+        ruleset: the game and its options.
+        seed: of the moves and the throws.
+        plies: fewest and most random moves, between which each pair draws; an opening that ends the game is drawn
+            again, one move shorter.
+        reference: agent whose value says whether an opening is balanced, None to take any.
+        limit: the largest value, for either side, of a balanced opening; see ``MOST_DRAWS``.
+    """
+
+    ruleset: Ruleset
+    seed: int
+    plies: tuple[int, int]
+    reference: Agent | None = None
+    limit: float = 1.0
+
+    def of(self, pair: int) -> tuple[int, tuple[int, ...]]:
+        """Seed of the throws and the actions of both games of pair number ``pair``."""
+        child = np.random.SeedSequence(self.seed, spawn_key=(pair,))
+        dice, choices = (int(word) for word in child.generate_state(2, np.uint64))
+        rng = np.random.default_rng(choices)
+        if self.reference is None:
+            return dice, tuple(self._drawn(dice, rng).actions)
+        return dice, self._balanced(self.reference, dice, rng)
+
+    def _balanced(self, reference: Agent, dice: int, rng: np.random.Generator) -> tuple[int, ...]:
+        best: tuple[int, ...] = ()
+        least = np.inf
+        for _ in range(MOST_DRAWS):
+            game = self._drawn(dice, rng)
+            value = abs(reference.value(game.copy_for_agent()))
+            if value < least:
+                best, least = tuple(game.actions), value
+            if least < self.limit:
+                break
+        return best
+
+    def _drawn(self, dice: int, rng: np.random.Generator) -> _Game:
+        """A game after random actions that leave it running."""
+        fewest, most = self.plies
+        plies = fewest if fewest == most else int(rng.integers(fewest, most + 1))
+        for length in range(plies, 0, -1):
+            game = _Game(self.ruleset, 0, 0, dice)
+            while len(game.actions) < length and not game.is_over:
+                legal = game.position.legal_actions()
+                game.play(legal[int(rng.integers(len(legal)))])
+            if not game.is_over:
+                return game
+        return _Game(self.ruleset, 0, 0, dice)
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """What ``play_pairs`` did.
+
+    Attributes:
+        records: finished games, both of each pair, in the order of the pairs.
+        moves: decisions of each agent.
+        seconds: wall time each agent took for them.
+        stopped: a keyboard interrupt ended it early.
+    """
+
+    records: tuple[GameRecord, ...]
+    moves: tuple[int, int]
+    seconds: tuple[float, float]
+    stopped: bool
+
+    @property
+    def seconds_per_move(self) -> tuple[float, float]:
+        """Of each agent."""
+        own, other = (took / max(1, moves) for took, moves in zip(self.seconds, self.moves, strict=True))
+        return (own, other)
+
+
+def seed_agents(agents: tuple[Agent, Agent], sequence: np.random.SeedSequence) -> None:
+    """Let both agents draw anew, each by a word of its own."""
+    for agent, word in zip(agents, sequence.generate_state(2), strict=True):
+        agent.seed(int(word))
+
+
+def play_pairs(
+    agents: tuple[Agent, Agent],
+    openings: Openings,
+    pairs: Iterable[int],
+    *,
+    lockstep: int = LOCKSTEP,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Played:
+    """Let two agents, seeded by the caller, play the pairs of games of these numbers.
+
+    Args:
+        agents: who plays; ``GameRecord.agent_side`` is the side of the first.
+        openings: how each pair begins.
+        pairs: numbers of the pairs.
+        lockstep: games in progress at a time, at least 2.
+        on_progress: called with (games finished, moves played) after each round.
+
+    Raises:
+        AgentError: an agent played an illegal move.
+    """
+    match = _Match(agents, _paired_games(openings, pairs), lockstep)
     stopped = False
     try:
         while match.play_round():
@@ -269,15 +384,11 @@ def play_match(
                 on_progress(len(match.records), match.moves[0] + match.moves[1])
     except KeyboardInterrupt:
         stopped = True
-    return MatchResult(
-        agent=agents[0].name,
-        opponent=agents[1].name,
-        ruleset=ruleset,
-        seed=seed,
-        opening_plies=opening_plies,
+    return Played(
         records=_whole_pairs(match.records),
+        moves=(match.moves[0], match.moves[1]),
+        seconds=(match.seconds[0], match.seconds[1]),
         stopped=stopped,
-        seconds_per_move=match.seconds_per_move(),
     )
 
 
@@ -288,7 +399,7 @@ class _Match:
         self.agents = agents
         self.records: list[GameRecord] = []
         self.moves = [0, 0]
-        self._seconds = [0.0, 0.0]
+        self.seconds = [0.0, 0.0]
         self._waiting = waiting
         self._lockstep = lockstep
         self._active: list[_Game] = []
@@ -312,43 +423,24 @@ class _Match:
         positions = [game.copy_for_agent() for game in games]
         start = time.perf_counter()
         moves = agent.act_many(positions)
-        self._seconds[number] += time.perf_counter() - start
+        self.seconds[number] += time.perf_counter() - start
         self.moves[number] += len(games)
         if len(moves) != len(games):
             raise AgentError(f"{agent.name} gave {len(moves)} moves for {len(games)} positions")
         for game, move in zip(games, moves, strict=True):
             game.play(game.read(move, agent.name))
 
-    def seconds_per_move(self) -> tuple[float, float]:
-        own, other = (self._seconds[number] / max(1, self.moves[number]) for number in (0, 1))
-        return (own, other)
 
-
-def _paired_games(
-    ruleset: Ruleset, pairs: int, sequence: np.random.SeedSequence, opening_plies: int
-) -> Iterator[_Game]:
+def _paired_games(openings: Openings, pairs: Iterable[int]) -> Iterator[_Game]:
     """Games at the end of their openings, two of a pair after each other."""
-    for pair, child in enumerate(sequence.spawn(pairs)):
-        dice, choices = (int(word) for word in child.generate_state(2, np.uint64))
-        opening = _opening(ruleset, dice, np.random.default_rng(choices), opening_plies)
+    for pair in pairs:
+        dice, opening = openings.of(pair)
         for side in (0, 1):
-            game = _Game(ruleset, pair, side, dice)
+            game = _Game(openings.ruleset, pair, side, dice)
             for action in opening:
                 game.play(action)
             game.opening = len(opening)
             yield game
-
-
-def _opening(ruleset: Ruleset, dice: int, rng: np.random.Generator, plies: int) -> list[int]:
-    """Up to ``plies`` random actions from the start that leave the game running."""
-    for length in range(plies, 0, -1):
-        game = _Game(ruleset, 0, 0, dice)
-        while len(game.actions) < length and not game.is_over:
-            legal = game.position.legal_actions()
-            game.play(legal[int(rng.integers(len(legal)))])
-        if not game.is_over:
-            return game.actions
-    return []
 
 
 def _whole_pairs(records: Sequence[GameRecord]) -> tuple[GameRecord, ...]:

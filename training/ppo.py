@@ -29,6 +29,7 @@ from training.checkpoint import write_checkpoint
 from training.config import ConfigError, PPOConfig, PPOTrainConfig
 from training.metrics import game_metrics
 from training.opponents import OpponentPool
+from training.ranks import ALONE
 from training.rollout import Rollout, SelfPlay
 from training.run import (
     NonFiniteLossError,
@@ -217,7 +218,7 @@ class PPORun(Run):
     advice = "A smaller ppo.learning_rate or ppo.max_grad_norm"
 
     def __init__(self, config: PPOTrainConfig, run_dir: pathlib.Path) -> None:
-        super().__init__(config, run_dir)
+        super().__init__(config, run_dir, ALONE)
         self._config = config
         # New uses go at the end: each child depends on its place alone.
         games_seed, play_seed, order_seed, weights_seed = np.random.SeedSequence(config.seed).spawn(4)

@@ -63,15 +63,20 @@ class Ranks:
     def of_first(self, number: float) -> float:
         """The number that the first process gives, for all: clocks and signals differ between processes.
 
-        It also makes the others wait until the first one is there.
+        All processes wait until each of them is there.
         """
         if self.count == 1:
             return number
-        tensor = torch.tensor([number], dtype=torch.float64)
-        if torch.distributed.get_backend() == "nccl":
-            tensor = tensor.cuda()
-        torch.distributed.broadcast(tensor, src=0)
-        return tensor.item()
+        device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
+        return self.sum(torch.tensor(number if self.first else 0.0, dtype=torch.float64, device=device)).item()
+
+
+ALONE = Ranks()
+
+
+def is_first() -> bool:
+    """Whether this process is the first that torchrun started, or was not started by it."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 @contextlib.contextmanager
@@ -82,9 +87,12 @@ def joined_ranks(device: torch.device) -> Iterator[Ranks]:
         device: on which gradients are; gloo joins processes on CPUs, nccl on GPUs.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ:
-        yield Ranks()
+        yield ALONE
         return
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    backend = "gloo"
+    if device.type == "cuda":
+        backend = "nccl"
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     torch.distributed.init_process_group(backend, timeout=_PATIENCE)
     try:
         yield Ranks(torch.distributed.get_rank(), torch.distributed.get_world_size())

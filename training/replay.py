@@ -88,8 +88,20 @@ class Replay:
         self._folder.mkdir(parents=True, exist_ok=True)
         data = safetensors.numpy.save(samples)
         write_file(self._path(iteration), data)
+        self._take(iteration, data, samples)
+
+    def follow(self, iteration: int) -> None:
+        """Take up the samples of an iteration that another process has added."""
+        data = self._path(iteration).read_bytes()
+        self._take(iteration, data, safetensors.numpy.load(data))
+
+    def _take(self, iteration: int, data: bytes, samples: Arrays) -> None:
         self._parts.append((iteration, samples))
         self._checksums[iteration] = hashlib.sha256(data).hexdigest()
+
+    def newest(self) -> int:
+        """Samples of the newest iteration, 0 before the first one."""
+        return len(self._parts[-1][1]["results"]) if self._parts else 0
 
     def forget(self, oldest: int) -> None:
         """Let go of the files that no window reaches any more.

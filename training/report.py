@@ -1,29 +1,19 @@
 """A page that shows how strong an agent is: one HTML file with everything in it, readable without scripts."""
 
-import io
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tradgames_env.position import Position
 from tradgames_env.rendering import changed_sites, svg
 from training.evaluate import TOO_REPETITIVE, Evaluation, elo_interval_text, elo_text, percent_with_interval
 from training.exploitability import Exploitability, exploitability_lines
 from training.intervals import Interval
 from training.markup import Html, data_uri, element, join
-from training.match import SIDES, Frame, GameRecord, MatchResult, replay
+from training.match import GameRecord, MatchResult
 from training.metrics import METRICS_FILE, draw_curves
-from training.ratings import Rating
+from training.page import BOARD_SIZE, card, game, how_it_was_made, page, plot_figure, ratings_plot, write_page
 from training.regret import HEADINGS, Mistake, RegretReport, comparison, notes, regret_rows, regret_text
-from training.report_style import CSS, SCRIPT
 
-PAGE_FILE = "index.html"
-
-MOST_POSITIONS = 400
-"""A longer game is shown up to this many positions."""
-
-_ACCENT, _INK, _FAINT, _GRID = "#0b62a8", "#2a241e", "#6b5d4d", "#e0d5c1"
-_BOARD_SIZE = 480
 _STOPPED = "The evaluation was stopped early. Only whole pairs of games count, and short games are over-represented."
 
 
@@ -42,20 +32,15 @@ def write_report(
         ValueError: ``run_dir`` holds no metrics.
         OSError: the page cannot be written.
     """
-    page = build_report(evaluation, facts, run_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / PAGE_FILE
-    path.write_text(page, encoding="utf-8")
-    return path
+    return write_page(build_report(evaluation, facts, run_dir), folder)
 
 
 def build_report(evaluation: Evaluation, facts: Mapping[str, Any], run_dir: pathlib.Path | None = None) -> str:
     """The page as text; arguments and errors as ``write_report``."""
     rules = evaluation.ruleset.rules
     title = f"{evaluation.agent} at {rules.title}"
-    body = element(
-        "main",
-        element("h1", title),
+    return page(
+        title,
         element("p", _lead(evaluation), class_="lead"),
         _tiles(evaluation),
         _results(evaluation),
@@ -65,15 +50,6 @@ def build_report(evaluation: Evaluation, facts: Mapping[str, Any], run_dir: path
         _game(evaluation),
         _notes(evaluation, facts),
     )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", title),
-        element("style", Html(CSS)),
-    )
-    page = element("html", head, element("body", body, element("script", Html(SCRIPT))), lang="en")
-    return f"<!DOCTYPE html>\n{page}\n"
 
 
 def _lead(evaluation: Evaluation) -> str:
@@ -84,10 +60,6 @@ def _lead(evaluation: Evaluation) -> str:
         f"Variant {ruleset.label.removeprefix(ruleset.game + '/')}. {games} games, {opponents} "
         f"{'opponent' if opponents == 1 else 'opponents'}, every opening played from both sides."
     )
-
-
-def _card(heading: str, *children: object) -> Html:
-    return element("section", element("h2", heading), *children, class_="card")
 
 
 # -- results -----------------------------------------------------------------------------------------------------
@@ -118,7 +90,7 @@ def _results(evaluation: Evaluation) -> Html:
     rows += [_result_row(match) for match in evaluation.matches]
     keys = join(*(join(element("span", class_=f"key {kind}"), kind) for kind in ("won", "drawn", "lost")))
     warnings = [element("p", text, class_="warn") for text in _warnings(evaluation)]
-    return _card(
+    return card(
         "Results",
         element("div", element("table", *rows), class_="scroll"),
         element("p", keys, class_="legend", style="margin-top: 12px"),
@@ -199,50 +171,8 @@ def _ratings(evaluation: Evaluation) -> Html | None:
         f"Elo with 95 % intervals, {evaluation.anchor} = 0: Bradley–Terry fit to all results, draws as half a win, two "
         "imagined draws between players who met; Bayesian bootstrap over pairs of games."
     )
-    picture = element("img", src=data_uri(ratings_plot(rated), "image/svg+xml"), alt="Ratings, as in the table below")
     table = element("details", element("summary", "As a table"), element("table", *rows))
-    figure = element("figure", element("div", picture, class_="scroll"), element("figcaption", caption))
-    return _card("Ratings", figure, table)
-
-
-def ratings_plot(ratings: Sequence[Rating]) -> str:
-    """An SVG document: a dot and its interval for each rated player, the best on top."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 0.9 + 0.5 * len(ratings)), layout="constrained")
-    FigureCanvasSVG(figure)
-    axes = figure.subplots()
-    places = range(len(ratings) - 1, -1, -1)
-    axes.axvline(0, color=_GRID, linewidth=2, zorder=0)
-    for place, rating in zip(places, ratings, strict=True):
-        assert rating.elo is not None
-        assert rating.low is not None
-        assert rating.high is not None
-        axes.plot([rating.low, rating.high], [place, place], color=_ACCENT, linewidth=4, alpha=0.35)
-        axes.plot([rating.elo], [place], "o", color=_ACCENT, markersize=9)
-        axes.annotate(
-            elo_text(rating.elo), (rating.elo, place), (0, 9), textcoords="offset points",
-            ha="center", fontsize=10, color=_INK,
-        )  # fmt: skip
-    names = [_shortened(rating.name) for rating in ratings]
-    axes.set_yticks(list(places), names, fontsize=11, parse_math=False)
-    axes.set_ylim(-0.6, len(ratings) - 0.35)
-    axes.set_xlabel("Elo", fontsize=10, color=_FAINT)
-    axes.margins(x=0.06)
-    axes.grid(visible=True, axis="x", color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0, labelcolor=_FAINT)
-    axes.spines[:].set_visible(False)
-    figure.patch.set_alpha(0.0)
-    axes.patch.set_alpha(0.0)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
-
-
-def _shortened(name: str, most: int = 40) -> str:
-    return name if len(name) <= most else f"…{name[1 - most :]}"
+    return card("Ratings", plot_figure(ratings_plot(rated), "Ratings, as in the table below", caption), table)
 
 
 def _curves(run_dir: pathlib.Path) -> Html:
@@ -252,9 +182,7 @@ def _curves(run_dir: pathlib.Path) -> Html:
     source = data_uri(path.read_bytes(), "image/png")
     picture = element("img", src=source, alt="Curves of the training run", class_="on-white")
     caption = f"Self-play during training, from {METRICS_FILE}."
-    return _card(
-        "Training", element("figure", element("div", picture, class_="scroll"), element("figcaption", caption))
-    )
+    return card("Training", element("figure", element("div", picture, class_="scroll"), element("figcaption", caption)))
 
 
 # -- by the table of exact values ----------------------------------------------------------------------------------
@@ -266,7 +194,7 @@ def _by_the_table(evaluation: Evaluation) -> Html | None:
         *([] if evaluation.regret is None else _regret(evaluation.regret)),
         *([] if evaluation.exploitability is None else _exploitability(evaluation.exploitability)),
     ]
-    return _card("Against perfect play", *parts) if parts else None
+    return card("Against perfect play", *parts) if parts else None
 
 
 def _regret(regret: RegretReport) -> list[Html]:
@@ -289,7 +217,7 @@ def _mistake(regret: RegretReport, mistake: Mistake) -> Html:
     """A position in which the agent erred; the squares that the better move changes are tinted."""
     after = mistake.position.copy()
     after.push(mistake.better)
-    picture = svg(mistake.position, size=_BOARD_SIZE, last_move=changed_sites(mistake.position, after))
+    picture = svg(mistake.position, size=BOARD_SIZE, last_move=changed_sites(mistake.position, after))
     image = element("img", src=data_uri(picture, "image/svg+xml"), alt=mistake.position.text())
     caption = f"Regret {regret_text(regret, mistake)}: played {comparison(mistake)}."
     return element("figure", image, element("figcaption", caption))
@@ -320,73 +248,16 @@ def _game(evaluation: Evaluation) -> Html | None:
     if sample is None:
         return None
     match, record = sample
-    frames = list(replay(evaluation.ruleset, record))
-    shown = frames[:MOST_POSITIONS]
-    players = (match.agent, match.opponent) if record.agent_side == 0 else (match.opponent, match.agent)
-    ending = "drawn" if record.winner is None else f"{players[record.winner]} won as {SIDES[record.winner]}"
-    text = f"{players[0]} (natural) – {players[1]} (black): {ending}, {record.reason}, {len(record.actions)} moves."
-    if record.opening:
-        text += f" The first {record.opening} moves, in italics, are the random opening."
-    if len(shown) < len(frames):
-        text += f" Only the first {len(shown) - 1} moves are shown."
-    boards = [_frame(number, shown[number], shown[number - 1] if number else None) for number in range(len(shown))]
-    moves = element("ol", *(_move_item(number, frame) for number, frame in enumerate(shown)))
-    return _card(
-        "A game",
-        element("p", text),
-        element("div", *boards, _controls(), element("div", moves, class_="moves"), class_="replay"),
-    )
-
-
-def _controls() -> Html:
-    slider = element("input", type="range", min=0, value=0, aria_label="Move shown")
-    first, back = _button("first", "«", "To the start"), _button("back", "‹ Back", "One move back")
-    forth, last = _button("next", "Next ›", "One move on"), _button("last", "»", "To the end")
-    return element("div", first, back, slider, forth, last, class_="controls")
-
-
-def _button(go: str, label: str, meaning: str) -> Html:
-    return element("button", label, type="button", data_go=go, title=meaning, aria_label=meaning)
-
-
-def _frame(number: int, frame: Frame, before: Frame | None) -> Html:
-    touched = None if before is None else touched_sites(before.position, frame.position)
-    picture = svg(frame.position, size=_BOARD_SIZE, last_move=touched)
-    caption = "Start" if frame.move is None or frame.mover is None else f"{number}. {SIDES[frame.mover]}: {frame.move}"
-    image = element("img", src=data_uri(picture, "image/svg+xml"), alt=frame.position.text(), loading="lazy")
-    return element("figure", image, element("figcaption", caption), class_="frame", id=f"p{number}")
-
-
-def touched_sites(before: Position, after: Position) -> tuple[int, ...]:
-    """Sites whose pieces a move changed, in natural's frame."""
-    rules, options = after.ruleset.rules, after.ruleset.options
-    old, new = rules.site_pieces(options, before.rows[0]), rules.site_pieces(options, after.rows[0])
-    return tuple(site for site, (was, now) in enumerate(zip(old, new, strict=True)) if was != now)
-
-
-def _move_item(number: int, frame: Frame) -> Html:
-    name = None if frame.mover is None else SIDES[frame.mover]
-    side = name and element("span", class_=f"side {name}", title=name)
-    link = element("a", element("span", number, class_="ply"), side, frame.move or "start", href=f"#p{number}")
-    return element("li", link, class_="random" if frame.in_opening else None)
+    return card("A game", *game(evaluation.ruleset, match, record))
 
 
 # -- notes -------------------------------------------------------------------------------------------------------
 
 
 def _notes(evaluation: Evaluation, facts: Mapping[str, Any]) -> Html:
-    ruleset = evaluation.ruleset
-    options = ", ".join(f"{name} = {value}" for name, value in ruleset.overrides.items())
     entries = {
-        "Command": element("code", facts["command"]),
-        "Game": f"{ruleset.rules.title}, variant {ruleset.variant}{', ' if options else ''}{options}, "
-        f"rules version {ruleset.rules.version}",
         "Matches": f"{evaluation.games} games each, seed {evaluation.seed}, openings of {evaluation.opening_plies} "
         "random moves, each played twice with sides swapped and the same dice",
         "Intervals": "95 %. Score (win 1, draw ½): Bayesian bootstrap over pairs of games. Share won: Wilson",
-        "Machine": "{processor}, {cores} cores, {memory_gib} GiB, {system}".format(**facts["machine"]),
-        "Date": facts["date"],
-        "Versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items()),
     }
-    items = [part for name, value in entries.items() for part in (element("dt", name), element("dd", value))]
-    return _card("How this was measured", element("dl", *items))
+    return card("How this was measured", how_it_was_made(evaluation.ruleset, entries, facts))

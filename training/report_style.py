@@ -33,6 +33,8 @@ td.name { font-weight: 600; white-space: normal; overflow-wrap: anywhere; min-wi
 td.left { text-align: left; }
 td small { color: var(--faint); }
 tr:last-child td { border-bottom: none; }
+.cross td, .cross th { text-align: center; }
+.cross td:first-child, .cross th:first-child { text-align: left; }
 .bar { display: flex; width: 160px; height: 14px; border-radius: 7px; overflow: hidden; background: var(--line); }
 .bar span { display: block; height: 100%; }
 .won { background: var(--won); } .drawn { background: var(--drawn); } .lost { background: var(--lost); }
@@ -50,6 +52,7 @@ code { font: 14px/1.5 ui-monospace, "Liberation Mono", Menlo, Consolas, monospac
 .replay .frame img { width: 100%; height: auto; border-radius: 8px; }
 .replay .moves { grid-column: 1 / -1; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); gap: 20px; }
+figure + .scroll { margin-top: 16px; }
 .gallery { margin-bottom: 16px; } .scroll + .note { margin-top: 12px; }
 .gallery img { border-radius: 8px; margin-bottom: 6px; }
 .controls { display: none; }

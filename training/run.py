@@ -19,10 +19,13 @@ from rich.console import Console
 from torch import Tensor
 
 from tradgames_env.agents.checkpoint import CheckpointError
+from tradgames_env.agents.network import resolve_device
 from training.checkpoint import read_state, state_files
 from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
 from training.durable import Checkpoints, remove_leftovers, write_file
+from training.engines import torch_threads
 from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
+from training.ranks import Ranks, joined_ranks
 
 RESUME_FOLDER = "resume"
 FINAL = "final"
@@ -30,6 +33,7 @@ FINAL = "final"
 BAD_BATCH_FILE = "bad_batch.safetensors"
 # A resumed run may have another budget or machine; everything else must be as it was.
 _MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
+_MAY_CHANGE_WITHIN = {"selfplay": {"engine", "workers"}}
 
 
 class TrainingError(RuntimeError):
@@ -50,6 +54,7 @@ class Run(abc.ABC):
     Attributes:
         config: what to do.
         run_dir: folder of the run.
+        ranks: the processes that learn together; the first of them plays, reports and writes.
         iteration: iterations made.
         steps: decisions played.
         minutes: minutes of training, those before a resume included.
@@ -61,9 +66,10 @@ class Run(abc.ABC):
     advice: ClassVar[str]
     """What helps against a loss that is not a number."""
 
-    def __init__(self, config: TrainConfig, run_dir: pathlib.Path) -> None:
+    def __init__(self, config: TrainConfig, run_dir: pathlib.Path, ranks: Ranks) -> None:
         self.config = config
         self.run_dir = run_dir
+        self.ranks = ranks
         self.iteration = 0
         self.steps = 0
         self.minutes = 0.0
@@ -99,11 +105,13 @@ class Run(abc.ABC):
         """Let go of threads and processes."""
 
     def save(self) -> None:
-        """Save the state for a resume.
+        """Save the state for a resume, if this is the process that writes.
 
         Raises:
             StorageError: the disk is full, or may not be written to.
         """
+        if not self.ranks.first:
+            return
         arrays, record = self.state()
         counters = {
             "config": self.config.model_dump(mode="json"),
@@ -117,8 +125,9 @@ class Run(abc.ABC):
         """Save the state for a resume, and the policy as a checkpoint whose folder is returned."""
         self.save()
         folder = self.run_dir / "checkpoints" / (name or f"step_{self.steps}")
-        folder.parent.mkdir(exist_ok=True)
-        self.write_policy(folder)
+        if self.ranks.first:
+            folder.parent.mkdir(exist_ok=True)
+            self.write_policy(folder)
         return folder
 
     def restore(self, say: Callable[[str], None]) -> None:
@@ -151,39 +160,51 @@ class Run(abc.ABC):
         path = self.run_dir / BAD_BATCH_FILE
         fields = {field.name: getattr(error.batch, field.name) for field in dataclasses.fields(error.batch)}
         tensors = {name: value.cpu().numpy() for name, value in fields.items() if isinstance(value, Tensor)}
-        write_file(path, safetensors.numpy.save(tensors))
+        if self.ranks.first:
+            write_file(path, safetensors.numpy.save(tensors))
         return TrainingError(
             f"{error} in iteration {self.iteration + 1}; the minibatch is in {path}. {self.advice} usually helps"
         )
 
     def _refuse_changes(self, before: TrainConfig) -> None:
         for name in {**type(before).model_fields, **type(self.config).model_fields}:
-            old, new = getattr(before, name, None), getattr(self.config, name, None)
+            old, new = (_fixed_part(name, getattr(config, name, None)) for config in (before, self.config))
             if name not in _MAY_CHANGE and old != new:
                 raise ConfigError(f"{self.run_dir}: this run was started with {name} = {old!r}, not {new!r}")
 
 
+def _fixed_part(name: str, value: Any) -> Any:
+    """A setting or a section of settings, without those that a resumed run may change."""
+    changeable = _MAY_CHANGE_WITHIN.get(name)
+    return value if changeable is None or value is None else value.model_dump(exclude=changeable)
+
+
 def train_run(
-    make: Callable[[], Run], config: TrainConfig, run_dir: pathlib.Path, resume: bool, console: Console
+    make: Callable[[Ranks], Run], config: TrainConfig, run_dir: pathlib.Path, resume: bool, console: Console
 ) -> pathlib.Path:
     """Carry a run out; ``training.train.train`` says what it means.
 
     Args:
-        make: the run at its start, made once the folder was found to be free.
+        make: the run at its start, made once the folder was found to be free; told which processes learn together.
         config: what to do.
         run_dir: folder of the run.
         resume: go on with the run in it.
         console: for the progress bar and notes.
     """
-    if not resume and _holds_run(run_dir):
-        raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
-    with _torch_threads(config.threads), _stop_signals() as stop, contextlib.closing(make()) as run:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch_threads(config.threads or torch.get_num_threads()))
+        ranks = stack.enter_context(joined_ranks(resolve_device(config.device)))
+        if not resume and _holds_run(run_dir):
+            raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
+        ranks.of_first(0.0)  # or the first process might make the run before another looks for one
+        stop = stack.enter_context(_stop_signals())
+        run = stack.enter_context(contextlib.closing(make(ranks)))
         if resume:
             run.restore(lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
         else:
             run.save()
         try:
-            return _loop(run, console, stop)
+            return _loop(run, console, stop) if ranks.first else _follow(run, stop)
         except NonFiniteLossError as error:
             raise run.failure(error) from None
 
@@ -198,7 +219,7 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
     config, log = run.config, MetricsLog(run.run_dir, run.iteration, console)
     saved_minutes = run.minutes
     with contextlib.closing(log), ProgressBar(console, enabled=config.progress == "auto") as bar:
-        while run.progress < 1.0 and not stop.is_set():
+        while _goes_on(run, stop):
             metrics = run.iterate()
             log.write(metrics)
             bar.update(run.progress, run.seconds_left(), _note(metrics))
@@ -213,6 +234,17 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
     label = config.game.ruleset().label
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
     return run.save_checkpoint(FINAL)
+
+
+def _follow(run: Run, stop: threading.Event) -> pathlib.Path:
+    """Learn along with the first process, which alone reports and writes."""
+    while _goes_on(run, stop):
+        run.iterate()
+    return run.save_checkpoint(FINAL if run.progress >= 1.0 else None)
+
+
+def _goes_on(run: Run, stop: threading.Event) -> bool:
+    return run.progress < 1.0 and not run.ranks.of_first(float(stop.is_set()))
 
 
 def _note(metrics: dict[str, float]) -> str:
@@ -263,17 +295,6 @@ def part_of(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any
 def joined(parts: dict[str, dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """All arrays of some parts, each name preceded by its part's, as ``part_of`` takes them apart."""
     return {f"{part}/{name}": array for part, entries in parts.items() for name, array in entries.items()}
-
-
-@contextlib.contextmanager
-def _torch_threads(count: int | None) -> Iterator[None]:
-    """Let torch use ``count`` cores for a while."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextlib.contextmanager

@@ -7,8 +7,9 @@ from rich.console import Console
 
 from training.alphabeta import AlphaBetaRun
 from training.alphazero import AlphaZeroRun
-from training.config import AlphaBetaTrainConfig, AlphaZeroTrainConfig, PPOTrainConfig, TrainConfig
+from training.config import AlphaBetaTrainConfig, AlphaZeroTrainConfig, ConfigError, PPOTrainConfig, TrainConfig
 from training.ppo import PPORun
+from training.ranks import Ranks, is_first
 from training.run import Run, train_run
 
 
@@ -36,18 +37,20 @@ def train(
         EngineError: shards cannot be played by the engine that the configuration names.
     """
     run_dir = pathlib.Path(run_dir)
-    console = console or Console(stderr=True)
+    console = console or Console(stderr=True, quiet=not is_first())
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    return train_run(lambda: _make(config, run_dir, say), config, run_dir, resume, console)
+    return train_run(lambda ranks: _make(config, run_dir, ranks, say), config, run_dir, resume, console)
 
 
-def _make(config: TrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> Run:
+def _make(config: TrainConfig, run_dir: pathlib.Path, ranks: Ranks, say: Callable[[str], None]) -> Run:
     if isinstance(config, AlphaZeroTrainConfig):
-        return AlphaZeroRun(config, run_dir, say)
+        return AlphaZeroRun(config, run_dir, say, ranks)
+    assert isinstance(config, AlphaBetaTrainConfig | PPOTrainConfig)
+    if ranks.count > 1:
+        raise ConfigError(f"{config.method} learns in one process; start it without torchrun")
     if isinstance(config, AlphaBetaTrainConfig):
         return AlphaBetaRun(config, run_dir, say)
-    assert isinstance(config, PPOTrainConfig)
     return PPORun(config, run_dir)

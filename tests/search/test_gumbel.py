@@ -167,6 +167,13 @@ def test_room_grows_without_a_trace() -> None:
     assert (results[0].policies == results[1].policies).all()
 
 
+def test_roots_alone_may_need_more_room() -> None:
+    ruleset, states, histories = decisions("petteia", "box", 300, 8)
+    result = improve(GumbelSearch(ruleset), random_network(ruleset), states, histories, 0)
+    part = improve(GumbelSearch(ruleset), random_network(ruleset), states[250:], histories[250:], 0)
+    assert (result.policies[250:] == part.policies).all()
+
+
 def test_noise_draws_other_actions_and_none_does_not() -> None:
     ruleset, states, histories = decisions("petteia", "box", 1, 10)
     evaluate = flat_network(ruleset)

@@ -38,14 +38,14 @@ def said(capsys: Captured, *arguments: str) -> str:
 # -- the frame ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "play", "solve", "perft", "bench", "render"])
+@pytest.mark.parametrize("command", ["train", "evaluate", "arena", "play", "solve", "perft", "bench", "render"])
 def test_help_shows_an_example_of_the_command(capsys: Captured, command: str) -> None:
     assert f"tradgames {command} " in said(capsys, command, "--help").partition("For example:")[2]
 
 
 def test_help_lists_every_command(capsys: Captured) -> None:
     text = said(capsys, "--help")
-    for command in ("train", "evaluate", "play", "solve", "perft", "bench", "render"):
+    for command in ("train", "evaluate", "arena", "play", "solve", "perft", "bench", "render"):
         assert f"• {command}" in text
 
 
@@ -293,6 +293,60 @@ def test_an_agent_that_fails_is_a_failure(capsys: Captured, monkeypatch: pytest.
     assert capsys.readouterr().err == "tradgames: greedy played an illegal move\n"
 
 
+ARENA = ("arena", "greedy", "random", "--game", "puluc", "--variant", "mini", "--games", "8")
+
+
+def test_arena_plays_once_and_keeps_everything(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    arguments = (*ARENA, "--run-dir", str(tmp_path / "arena"), "--workers", "1", "--lockstep", "4")
+    text = said(capsys, *arguments)
+    assert "greedy – random" in text
+    assert "Ladder, random = 0" in text
+    pairs = (tmp_path / "arena" / "pairs.jsonl").read_bytes()
+    assert len(pairs.splitlines()) == 1 + 4
+    data = json.loads((tmp_path / "arena" / "result.json").read_text())
+    assert (data["games"], data["lockstep"], data["stopped"], data["sprt"]) == (8, 4, False, None)
+    assert {row["name"] for row in data["ladder"]} == {"greedy", "random"}
+    assert "Arena: Puluc" in (tmp_path / "arena" / "index.html").read_text()
+    again = json.loads(said(capsys, *arguments, "--json"))
+    assert again["matches"] == data["matches"]
+    assert (tmp_path / "arena" / "pairs.jsonl").read_bytes() == pairs
+    assert "other settings (seed)" in mistake(capsys, *arguments, "--seed", "1")
+    (tmp_path / "arena" / "pairs.jsonl").write_bytes(pairs[:-1])
+    assert main([*arguments, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [match["pair_scores"] for match in json.loads(out)["matches"]] == [data["matches"][0]["pair_scores"]]
+    assert "the last line was cut" in err
+
+
+def test_arena_with_a_test_and_a_ladder(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    text = said(
+        capsys, "arena", "random", "--ladder", "quick", "--game", "petteia", "--variant", "mini", "--games", "4",
+        "--sprt", "0", "400", "--reference", "none", "--run-dir", str(tmp_path), "--workers", "1",
+    )  # fmt: skip
+    assert "LLR" in text
+    data = json.loads((tmp_path / "result.json").read_text())
+    assert [row["name"] for row in data["ladder"]].count("random") == 1
+    assert {"alphabeta:2", "perfect"} <= {row["name"] for row in data["ladder"]}
+    assert (data["reference"], data["sprt"]["elo1"]) == (None, 400.0)
+
+
+def test_arena_mistakes(capsys: Captured, tmp_path: pathlib.Path) -> None:
+    inside = ("--run-dir", str(tmp_path / "arena"))
+    assert "two players or more" in mistake(capsys, "arena", "random", *ARENA[3:], *inside)
+    assert "once" in mistake(capsys, "arena", "random", "random", *ARENA[3:], *inside)
+    assert "which game?" in mistake(capsys, "arena", "random", "greedy", *inside)
+    assert "even number" in mistake(capsys, *ARENA[:-1], "7", *inside)
+    assert "elo0 < elo1" in mistake(capsys, *ARENA, "--sprt", "5", "5", *inside)
+    assert "--workers" in mistake(capsys, *ARENA, "--workers", "0", *inside)
+    assert "'perfect' does not play" in mistake(capsys, *ARENA, "--anchor", "perfect", *inside)
+    assert "without dice" in mistake(capsys, "arena", "alphabeta:1", *ARENA[1:], *inside)
+    assert "'high'" in mistake(capsys, *ARENA, "--ladder", "high", *inside)
+    assert "did you mean 'greedy'" in mistake(capsys, *ARENA, "--reference", "greddy", *inside)
+    (tmp_path / "file").touch()
+    assert "file" in mistake(capsys, *ARENA, "--run-dir", str(tmp_path / "file"))
+    assert not any((tmp_path / "arena").iterdir())
+
+
 # -- play ----------------------------------------------------------------------------------------------------------
 
 
@@ -385,7 +439,8 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 def test_train_follows_the_file_and_what_overrides_it(run_dir: pathlib.Path) -> None:
     record = json.loads((run_dir / "checkpoints" / "final" / "checkpoint.json").read_text())
-    assert (record["game"], record["variant"], record["seed"]) == ("puluc", "mini", 5)
+    assert [(game["game"], game["variant"]) for game in record["games"]] == [("puluc", "mini")]
+    assert record["seed"] == 5
     config = record["config"]
     assert (config["ppo"]["epochs"], config["ppo"]["minibatch_size"], config["network"]["width"]) == (1, 128, 8)
     assert record["network"]["blocks"] == 2

@@ -121,3 +121,25 @@ def test_fit_is_at_the_maximum_of_the_likelihood() -> None:
             other = best.copy()
             other[moved] += by
             assert likelihood(other) < likelihood(best)
+
+
+def test_intervals_cover_the_truth_in_about_95_of_100_tournaments() -> None:
+    truth = {"random": 0.0, "weak": 120.0, "strong": 300.0}
+    draws = 0.3
+    covered = 0
+    for tournament in range(150):
+        rng = np.random.default_rng(tournament)
+        results = []
+        for one, other in itertools.combinations(truth, 2):
+            score = 1 / (1 + 10 ** ((truth[other] - truth[one]) / 400))
+            drawn = draws * min(score, 1 - score) * 2
+            chances = [1 - score - drawn / 2, drawn, score - drawn / 2]
+            games = rng.choice([0.0, 0.5, 1.0], size=(80, 2), p=chances)
+            results.append(PairResults(one, other, tuple(games.sum(axis=1))))
+        for rating in fit_ratings(results, "random", seed=tournament):
+            if rating.name == "random":
+                continue
+            assert rating.low is not None
+            assert rating.high is not None
+            covered += rating.low <= truth[rating.name] <= rating.high
+    assert 0.91 <= covered / 300 <= 0.985

@@ -14,6 +14,7 @@ from training import report
 from training.evaluate import Evaluation, evaluate_players
 from training.markup import Html, data_uri, element, join
 from training.match import replay
+from training.page import ratings_plot
 from training.provenance import provenance
 from training.ratings import Rating
 
@@ -123,7 +124,7 @@ def test_any_game_can_be_reported(game: str, facts: dict[str, Any]) -> None:
 
 
 def test_a_long_game_is_cut(evaluation: Evaluation, facts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "MOST_POSITIONS", 4)
+    monkeypatch.setattr("training.page.MOST_POSITIONS", 4)
     page = Page(report.build_report(evaluation, facts))
     assert page.count("figure", "frame") == 4
     assert any("Only the first 3 moves are shown" in text for text in page.texts)
@@ -182,7 +183,7 @@ def test_report_is_written(tmp_path: pathlib.Path, evaluation: Evaluation, facts
 
 def test_ratings_plot_is_svg_with_every_name() -> None:
     ratings = [Rating("best", 250.0, 200.0, 320.0, 40), Rating(HOSTILE, 0.0, 0.0, 0.0, 40)]
-    root = ET.fromstring(report.ratings_plot(ratings))
+    root = ET.fromstring(ratings_plot(ratings))
     assert root.tag.endswith("svg")
     assert float((root.get("width") or "0").removesuffix("pt")) > 400
 

@@ -26,7 +26,7 @@ class ActionAgent(BaseAgent, abc.ABC):
         Raises:
             IllegalMoveError: the game is over, or a throw is due.
         """
-        return position.notation(int(self._rng.choice(self.best_actions(position))))
+        return position.notation_of_legal(int(self._rng.choice(self.best_actions(position))))
 
     def policy(self, position: Position) -> dict[str, float]:
         """Equal probability on each of the best moves, 0 on the other legal ones.

@@ -24,6 +24,15 @@ from tradgames_env.rules.contract import (
     RUNNING,
 )
 from tradgames_env.rules.ruleset import Ruleset
+from tradgames_env.rules.table import (
+    APPLY_SLOT,
+    HEURISTIC_SLOT,
+    LEGAL_SLOT,
+    apply_at,
+    heuristic_at,
+    kernel_table,
+    legal_at,
+)
 
 WIN = 2.0
 """Score of a won game, beyond every heuristic."""
@@ -138,18 +147,21 @@ def _search(  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        _LEGAL, _APPLY, _HEURISTIC, _PARAMS, _STATES, _HISTORIES, int64, int32[::1], float64[::1],
+        uint64[::1], _PARAMS, _STATES, _HISTORIES, int64, int32[::1], float64[::1],
     ),
     counted=True,
 )  # fmt: skip
 def search_moves(  # type: ignore[no-untyped-def]
-    legal, apply, heuristic, params, states, histories, depth, out_actions, out_scores
+    table, params, states, histories, depth, out_actions, out_scores
 ):
     """Score every legal action of row 0 by searches of 1, 2, ... ``depth`` decisions; return their number.
 
-    ``states`` and ``histories`` have ``depth`` + 1 rows. ``out_actions`` (A,) and ``out_scores`` (A,) are from the
-    mover's view; the highest score and all equal to it are exact, others may be bounds below it. Ends early with a win.
+    ``table`` is the game's ``kernel_table``; ``states`` and ``histories`` have ``depth`` + 1 rows. ``out_actions`` (A,)
+    and ``out_scores`` (A,) are from the mover's view; the highest score and all equal to it are exact, others may be
+    bounds below it. Ends early with a win.
     """
+    legal, apply = legal_at(table[LEGAL_SLOT]), apply_at(table[APPLY_SLOT])
+    heuristic = heuristic_at(table[HEURISTIC_SLOT])
     actions = np.empty((depth + 1, out_actions.shape[0]), np.int32)
     ranks = np.empty_like(actions)
     hints = np.full(depth + 1, NO_HINT, np.int64)
@@ -218,7 +230,7 @@ class AlphaBetaAgent(ActionAgent):
 
     def _search(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         deciding_actions(position)
-        ruleset, kernels = position.ruleset, position.ruleset.kernels
+        ruleset = position.ruleset
         _refuse_dice(ruleset)
         states = np.zeros((self.depth + 1, ruleset.state_size), np.int16)
         histories = np.zeros((self.depth + 1, ruleset.history_size), np.uint64)
@@ -226,14 +238,21 @@ class AlphaBetaAgent(ActionAgent):
         actions = np.empty(ruleset.num_actions, np.int32)
         scores = np.empty(ruleset.num_actions)
         count = search_moves(
-            kernels.legal, kernels.apply, kernels.heuristic, ruleset.params, states, histories, self.depth,
-            actions, scores,
+            kernel_table(ruleset.kernels), ruleset.params, states, histories, self.depth, actions, scores
         )  # fmt: skip
         return actions[:count].astype(np.int64), scores[:count]
 
 
+def plays(ruleset: Ruleset) -> bool:
+    """Whether it is a game without dice: nothing is thrown after its first decision."""
+    return not _thrown(ruleset)
+
+
+def _thrown(ruleset: Ruleset) -> list[str]:
+    return [kind.name for kind in ruleset.chance_kinds if kind.name != _OPENING_THROW]
+
+
 def _refuse_dice(ruleset: Ruleset) -> None:
-    """Refuse a game in which something is thrown after its first decision."""
-    thrown = [kind.name for kind in ruleset.chance_kinds if kind.name != _OPENING_THROW]
+    thrown = _thrown(ruleset)
     if thrown:
         raise ValueError(f"alphabeta plays games without dice, and {ruleset.label} has a {thrown[0]}; use 'mcts'")

@@ -1,22 +1,21 @@
 """The agent that looks one move ahead, by the numbers the rules give of every game."""
 
 import numpy as np
-from numba import float64, int16, int32, int64, types, uint64
+from numba import float64, int16, int32, int64, uint64
 from numpy.typing import NDArray
 
 from tradgames_env.agents.actions import ActionAgent, deciding_actions
 from tradgames_env.position import Position
 from tradgames_env.rules.compiling import kernel
-from tradgames_env.rules.contract import (
-    APPLY,
-    BLACK_WINS,
-    HEURISTIC,
-    LEGAL,
-    MARGIN,
-    MOVER,
-    NATURAL_WINS,
-    OUTCOME,
-    RUNNING,
+from tradgames_env.rules.contract import BLACK_WINS, MARGIN, MOVER, NATURAL_WINS, OUTCOME, RUNNING
+from tradgames_env.rules.table import (
+    APPLY_SLOT,
+    HEURISTIC_SLOT,
+    LEGAL_SLOT,
+    apply_at,
+    heuristic_at,
+    kernel_table,
+    legal_at,
 )
 
 RESULT, GAIN, STANDING = range(3)
@@ -26,16 +25,18 @@ adds to the margin, the standing after it."""
 
 @kernel(
     int64(
-        types.FunctionType(LEGAL), types.FunctionType(APPLY), types.FunctionType(HEURISTIC),
-        int32[::1], int16[::1], uint64[::1], int32[::1], float64[:, ::1],
+        uint64[::1], int32[::1], int16[::1], uint64[::1], int32[::1], float64[:, ::1],
     ),
     counted=True,
 )  # fmt: skip
-def judge_moves(legal, apply, heuristic, params, state, history, out_actions, out_marks):  # type: ignore[no-untyped-def]
+def judge_moves(table, params, state, history, out_actions, out_marks):  # type: ignore[no-untyped-def]
     """List the n legal actions in ``out_actions`` (A,) and what each is judged by in ``out_marks`` (A, 3); return n.
 
+    ``table`` is the game's ``kernel_table``.
     A throw that follows a move is not thrown: the standing is that right after the move. It is 0 when the game is over.
     """
+    legal, apply = legal_at(table[LEGAL_SLOT]), apply_at(table[APPLY_SLOT])
+    heuristic = heuristic_at(table[HEURISTIC_SLOT])
     count = legal(params, state, history, out_actions)
     after, history_after = np.empty_like(state), np.empty_like(history)
     sign = -1.0 if state[MOVER] else 1.0
@@ -82,10 +83,10 @@ class GreedyAgent(ActionAgent):
 def _judge(position: Position) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(n,) legal actions and their marks (n, 3)."""
     deciding_actions(position)
-    ruleset, kernels, (state, history) = position.ruleset, position.ruleset.kernels, position.rows
+    ruleset, (state, history) = position.ruleset, position.rows
     actions = np.empty(ruleset.num_actions, np.int32)
     marks = np.empty((ruleset.num_actions, 3))
-    count = judge_moves(kernels.legal, kernels.apply, kernels.heuristic, ruleset.params, state, history, actions, marks)
+    count = judge_moves(kernel_table(ruleset.kernels), ruleset.params, state, history, actions, marks)
     return actions[:count].astype(np.int64), marks[:count]
 
 

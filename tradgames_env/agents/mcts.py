@@ -32,6 +32,17 @@ from tradgames_env.rules.contract import (
     PAYOFF,
     RUNNING,
 )
+from tradgames_env.rules.table import (
+    APPLY_SLOT,
+    CHANCE_SLOT,
+    HEURISTIC_SLOT,
+    LEGAL_SLOT,
+    apply_at,
+    chance_at,
+    heuristic_at,
+    kernel_table,
+    legal_at,
+)
 
 EXPLORATION = 1.0
 """Weight of the exploration term for values in [-1, 1]. Of 0.3 to 4, 0.3 and 1 were strongest over the four games, and
@@ -55,19 +66,16 @@ _LEGAL, _APPLY = types.FunctionType(LEGAL), types.FunctionType(APPLY)
 _APPLY_CHANCE, _HEURISTIC = types.FunctionType(APPLY_CHANCE), types.FunctionType(HEURISTIC)
 _PARAMS, _ODDS, _STATE, _HISTORY, _RNG = int32[::1], float64[:, ::1], int16[::1], uint64[::1], uint64[::1]
 _NODES, _TOTALS, _EDGES, _USED, _ACTIONS = int32[:, ::1], float64[::1], int32[:, ::1], int64[::1], int32[::1]
-# Functions of another file are handed over: a cached kernel that called them would not see them change.
-_DRAW = types.FunctionType(int64(_ODDS, int64, _RNG))
-_BELOW = types.FunctionType(int64(_RNG, int64))
 
 
 @kernel(
     types.void(
-        _LEGAL, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY, _NODES, _EDGES, _USED, int64, _ACTIONS, _RNG,
+        _LEGAL, _PARAMS, _ODDS, _STATE, _HISTORY, _NODES, _EDGES, _USED, int64, _ACTIONS, _RNG,
     ),
     counted=True,
 )  # fmt: skip
 def _expand(  # type: ignore[no-untyped-def]
-    legal, below, params, odds, state, history, nodes, edges, used, node, scratch, rng
+    legal, params, odds, state, history, nodes, edges, used, node, scratch, rng
 ):
     """Give ``node`` its edges: the outcomes of the throw in their order, or the legal actions in random order."""
     first = used[USED_EDGES]
@@ -78,7 +86,7 @@ def _expand(  # type: ignore[no-untyped-def]
     else:
         count = legal(params, state, history, scratch)
         for i in range(count):
-            other = below(rng, i + 1)
+            other = random_below(rng, i + 1)
             edges[first + i, MOVE] = edges[first + other, MOVE]
             edges[first + other, MOVE] = scratch[i]
     edges[first : first + count, CHILD] = UNVISITED
@@ -106,36 +114,36 @@ def _choose_edge(nodes, totals, edges, node, sign, exploration):  # type: ignore
 
 @kernel(
     float64(
-        _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _DRAW, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY,
+        _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _PARAMS, _ODDS, _STATE, _HISTORY,
         int64, _ACTIONS, _RNG,
     ),
     counted=True,
 )  # fmt: skip
 def _play_out(  # type: ignore[no-untyped-def]
-    legal, apply, apply_chance, heuristic, draw, below, params, odds, state, history, decisions, scratch, rng
+    legal, apply, apply_chance, heuristic, params, odds, state, history, decisions, scratch, rng
 ):
     """Natural's payoff, within [-1, 1], of random play in place, or its standing after ``decisions`` decisions."""
     while state[OUTCOME] == RUNNING:
         if state[CHANCE] != 0:
-            apply_chance(params, state, history, draw(odds, np.int64(state[CHANCE]), rng))
+            apply_chance(params, state, history, draw_outcome(odds, np.int64(state[CHANCE]), rng))
             continue
         if decisions == 0:
             return heuristic(params, state, history)
         decisions -= 1
         count = legal(params, state, history, scratch)
-        apply(params, state, history, np.int64(scratch[below(rng, count)]))
+        apply(params, state, history, np.int64(scratch[random_below(rng, count)]))
     return min(max(np.float64(state[PAYOFF]), -1.0), 1.0)
 
 
 @kernel(
     types.void(
-        _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _DRAW, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY,
+        _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _PARAMS, _ODDS, _STATE, _HISTORY,
         _NODES, _TOTALS, _EDGES, _USED, _ACTIONS, float64, int64, _ACTIONS, _RNG,
     ),
     counted=True,
 )  # fmt: skip
 def _simulate(  # type: ignore[no-untyped-def]
-    legal, apply, apply_chance, heuristic, draw, below, params, odds, state, history,
+    legal, apply, apply_chance, heuristic, params, odds, state, history,
     nodes, totals, edges, used, path, exploration, decisions, scratch, rng,
 ):  # fmt: skip
     """From the root's position in ``state`` and ``history`` down to a new node or an end; judge it, tell the path."""
@@ -143,9 +151,9 @@ def _simulate(  # type: ignore[no-untyped-def]
     path[0] = 0
     while state[OUTCOME] == RUNNING and not is_new:
         if nodes[node, NUM_EDGES] == 0:
-            _expand(legal, below, params, odds, state, history, nodes, edges, used, node, scratch, rng)
+            _expand(legal, params, odds, state, history, nodes, edges, used, node, scratch, rng)
         if state[CHANCE] != 0:
-            edge = nodes[node, FIRST_EDGE] + draw(odds, np.int64(state[CHANCE]), rng)
+            edge = nodes[node, FIRST_EDGE] + draw_outcome(odds, np.int64(state[CHANCE]), rng)
             apply_chance(params, state, history, np.int64(edges[edge, MOVE]))
         else:
             sign = -1.0 if state[MOVER] else 1.0
@@ -158,9 +166,7 @@ def _simulate(  # type: ignore[no-untyped-def]
         node = int(edges[edge, CHILD])
         length += 1
         path[length] = node
-    value = _play_out(
-        legal, apply, apply_chance, heuristic, draw, below, params, odds, state, history, decisions, scratch, rng
-    )
+    value = _play_out(legal, apply, apply_chance, heuristic, params, odds, state, history, decisions, scratch, rng)
     for i in range(length + 1):
         nodes[path[i], VISITS] += 1
         totals[path[i]] += value
@@ -168,20 +174,22 @@ def _simulate(  # type: ignore[no-untyped-def]
 
 @kernel(
     int64(
-        _LEGAL, _APPLY, _APPLY_CHANCE, _HEURISTIC, _DRAW, _BELOW, _PARAMS, _ODDS, _STATE, _HISTORY,
+        uint64[::1], _PARAMS, _ODDS, _STATE, _HISTORY,
         int64, float64, int64, _RNG, _ACTIONS, int64[::1], float64[::1],
     ),
     counted=True,
 )  # fmt: skip
 def search_moves(  # type: ignore[no-untyped-def]
-    legal, apply, apply_chance, heuristic, draw, below, params, odds, root_state, root_history,
+    table, params, odds, root_state, root_history,
     simulations, exploration, decisions, rng, out_actions, out_visits, out_totals,
 ):  # fmt: skip
     """Search a position in which a seat decides; list its n legal actions with visits and values, return n.
 
     ``out_actions``, ``out_visits`` and ``out_totals`` (A,): ids, visits that sum to ``simulations``, sums of natural's
-    values. ``draw`` and ``below`` are ``draw_outcome`` and ``random_below`` of ``rules.chance``.
+    values. ``table`` is the game's ``kernel_table``.
     """
+    legal, apply = legal_at(table[LEGAL_SLOT]), apply_at(table[APPLY_SLOT])
+    apply_chance, heuristic = chance_at(table[CHANCE_SLOT]), heuristic_at(table[HEURISTIC_SLOT])
     nodes, totals = np.zeros((simulations + 1, 3), np.int32), np.zeros(simulations + 1)
     path, scratch = np.empty(simulations + 2, np.int32), np.empty(out_actions.shape[0], np.int32)
     state, history = np.empty_like(root_state), np.empty_like(root_history)
@@ -196,7 +204,7 @@ def search_moves(  # type: ignore[no-untyped-def]
         state[:] = root_state
         history[:] = root_history
         _simulate(
-            legal, apply, apply_chance, heuristic, draw, below, params, odds, state, history,
+            legal, apply, apply_chance, heuristic, params, odds, state, history,
             nodes, totals, edges, used, path, exploration, decisions, scratch, rng,
         )  # fmt: skip
     count = np.int64(nodes[0, NUM_EDGES])
@@ -267,13 +275,12 @@ class MCTSAgent(ActionAgent):
     def _search(self, position: Position) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """(n,) legal actions, their visits and their mean values for the mover (0 where never visited)."""
         deciding_actions(position)
-        ruleset, kernels, (state, history) = position.ruleset, position.ruleset.kernels, position.rows
+        ruleset, (state, history) = position.ruleset, position.rows
         actions = np.empty(ruleset.num_actions, np.int32)
         visits = np.empty(ruleset.num_actions, np.int64)
         totals = np.empty(ruleset.num_actions)
         count = search_moves(
-            kernels.legal, kernels.apply, kernels.apply_chance, kernels.heuristic, draw_outcome, random_below,
-            ruleset.params, ruleset.odds, state, history,
+            kernel_table(ruleset.kernels), ruleset.params, ruleset.odds, state, history,
             self.simulations, self.exploration, self.rollout_decisions, self._search_word(), actions, visits, totals,
         )  # fmt: skip
         sign = -1.0 if position.to_move else 1.0

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.agents.checkpoint import INCREMENTAL, Checkpoint, CheckpointError, read_checkpoint
 from tradgames_env.agents.incremental import IncrementalAgent
-from tradgames_env.agents.network import NetworkAgent, NetworkEvaluator, refuse_undecided
+from tradgames_env.agents.network import NetworkAgent, NetworkEvaluator
 from tradgames_env.position import Position
 from tradgames_env.search.evaluation import Evaluator, Improver, SearchResult
 from tradgames_env.search.expectimax import Expectimax
@@ -50,15 +50,22 @@ class SearchingAgent(NetworkAgent):
         self.name = f"{self.name}:{simulations or plies}"
         self._searches = {evaluator.ruleset: self._search_of(evaluator) for evaluator in self._evaluators}
 
+    def act_many(self, positions: Sequence[Position]) -> list[str]:
+        """Its move in each of several positions of one game, searched side by side; raises as ``act``."""
+        if not positions:
+            return []
+        actions = self._improved(positions).actions.tolist()
+        return [position.notation(action) for position, action in zip(positions, actions, strict=True)]
+
     def policy(self, position: Position) -> dict[str, float]:
         """Probability of each legal move by the network, improved by the search; raises as ``act``."""
-        policy = self._improved(self._evaluator_for(position), [position]).policies[0].astype(np.float64)
+        policy = self._improved([position]).policies[0].astype(np.float64)
         legal = policy[position.legal_actions()]
         return dict(zip(position.legal_moves(), (legal / legal.sum()).tolist(), strict=True))
 
     def value(self, position: Position) -> float:
         """Expected reward of the mover after the search, cut to [-1, 1]; raises as ``act``."""
-        return float(np.clip(self._improved(self._evaluator_for(position), [position]).values[0], -1.0, 1.0))
+        return float(np.clip(self._improved([position]).values[0], -1.0, 1.0))
 
     def _search_of(self, evaluator: NetworkEvaluator) -> Improver:
         ruleset, weight = evaluator.ruleset, evaluator.margin_weight
@@ -66,13 +73,8 @@ class SearchingAgent(NetworkAgent):
             return Expectimax(ruleset, plies=self.plies, margin_weight=weight)
         return GumbelSearch(ruleset, margin_weight=weight, noise=False)
 
-    def _decide(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> list[int]:
-        actions: list[int] = self._improved(evaluator, positions).actions.tolist()
-        return actions
-
-    def _improved(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> SearchResult:
-        refuse_undecided(positions)
-        count = len(positions)
+    def _improved(self, positions: Sequence[Position]) -> SearchResult:
+        evaluator, count = self._evaluator_for(positions), len(positions)
         return self._searches[evaluator.ruleset].improve(
             self._refusing(evaluator),
             np.stack([position.rows[0] for position in positions]),

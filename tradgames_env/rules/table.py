@@ -8,7 +8,7 @@ from numba import config
 from numpy.typing import NDArray
 
 from tradgames_env.rules.compiling import address_of, kernel_at
-from tradgames_env.rules.contract import APPLY, APPLY_CHANCE, INITIAL, LEGAL, SAMPLE, VIEW, Kernels
+from tradgames_env.rules.contract import APPLY, APPLY_CHANCE, HEURISTIC, INITIAL, LEGAL, SAMPLE, VIEW, Kernels
 
 _SIGNATURES = {
     "initial": INITIAL,
@@ -17,11 +17,13 @@ _SIGNATURES = {
     "apply_chance": APPLY_CHANCE,
     "sample": SAMPLE,
     "view": VIEW,
+    "heuristic": HEURISTIC,
 }
-INITIAL_SLOT, LEGAL_SLOT, APPLY_SLOT, CHANCE_SLOT, SAMPLE_SLOT, VIEW_SLOT = range(len(_SIGNATURES))
+INITIAL_SLOT, LEGAL_SLOT, APPLY_SLOT, CHANCE_SLOT, SAMPLE_SLOT, VIEW_SLOT, HEURISTIC_SLOT = range(len(_SIGNATURES))
 
 initial_at, legal_at, apply_at = kernel_at(INITIAL), kernel_at(LEGAL), kernel_at(APPLY)
 chance_at, sample_at, view_at = kernel_at(APPLY_CHANCE), kernel_at(SAMPLE), kernel_at(VIEW)
+heuristic_at = kernel_at(HEURISTIC)
 
 
 @functools.lru_cache(maxsize=128)  # which also keeps the kernels, and with them what is at the addresses

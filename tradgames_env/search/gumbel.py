@@ -376,7 +376,7 @@ class GumbelSearch:
         budgets: NDArray[np.int32],
         words: NDArray[np.uint64],
     ) -> SearchResult:
-        """Search N positions in which a seat decides, see ``Improver``.
+        """Search N positions in which a seat decides, at least one; see ``Improver``.
 
         A budget of 0 asks for the policy alone. A position with one legal action, or with a win on the spot, is not
         searched. Values are what the improved policy expects.
@@ -401,7 +401,11 @@ class GumbelSearch:
         count = len(states)
         limits = np.ascontiguousarray(budgets, np.int64)
         trees = plant(self.ruleset, self._settings, states, histories, count + 1 + int(limits.sum()), self._spare)
-        open_roots(trees, *_answers(evaluate(states, histories)), states[0].copy(), histories[0].copy())
+        given = *_answers(evaluate(states, histories)), np.empty_like(states[0]), np.empty_like(histories[0])
+        root = open_roots(trees, *given, 0)
+        while root < count:
+            trees = enlarge(trees)
+            root = open_roots(trees, *given, root)
         plan_searches(trees, limits, self._considered, self._noise, words.reshape(count, 1))
         while trees.plans[:, LEFT].any():
             root = run_round(trees, limits, self._considered, 0)

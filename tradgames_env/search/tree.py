@@ -469,13 +469,18 @@ def judge_leaves(trees, logits, utilities):  # type: ignore[no-untyped-def]
     trees.used[JUDGED_ROWS] = judged + utilities.shape[0]
 
 
-@kernel(types.void(TREES, float32[:, ::1], float32[::1], _STATE, _HISTORY))
-def open_roots(trees, logits, utilities, state, history):  # type: ignore[no-untyped-def]
-    """Give the roots their edges by the network's answers, and prove those that end the game.
+@kernel(int64(TREES, float32[:, ::1], float32[::1], _STATE, _HISTORY, int64))
+def open_roots(trees, logits, utilities, state, history, begin):  # type: ignore[no-untyped-def]
+    """Give the roots from ``begin`` on their edges by the network's answers, and prove those that end the game.
 
     However unlikely the policy holds it, a win on the spot is then known. ``state`` and ``history`` are scratch rows.
+
+    Returns:
+        The number of roots, or the root to go on with when there is more room.
     """
-    for root in range(utilities.shape[0]):
+    for root in range(begin, utilities.shape[0]):
+        if not _has_room(trees):
+            return root
         _open_decision(trees, root, NONE, NONE)
         _write_priors(trees, root, logits[root], utilities[root])
         first = trees.nodes[root, FIRST]
@@ -489,3 +494,4 @@ def open_roots(trees, logits, utilities, state, history):  # type: ignore[no-unt
                 value = final_utility(state, trees.settings[MARGIN_SHARE])
                 prove(trees, root, np.int64(edge), final_verdict(state), value)
     trees.used[JUDGED_ROWS] = utilities.shape[0]
+    return utilities.shape[0]
