@@ -27,7 +27,7 @@ from training.learner import Learner, Reflection
 from training.metrics import game_metrics
 from training.ranks import ALONE, Ranks
 from training.replay import Replay, merge, policy_weights
-from training.rollout import GameCounts
+from training.rollout import sum_counts
 from training.run import Run, joined, linear, part_of, shaping_weight
 from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
@@ -160,7 +160,7 @@ class AlphaZeroRun(Run):
         samples = self._keep(results)
         return {
             "speed/simulations_per_second": sum(result.simulations for result in results) / seconds,
-            **game_metrics(_sum_counts([result.counts for result in results])),
+            **game_metrics(sum_counts([result.counts for result in results])),
             "data/learned_share": len(samples["results"]) / self._decisions(),
             "search/surprise": _mean_where(samples["surprises"], samples["taught"]),
         }
@@ -265,14 +265,6 @@ class AlphaZeroRun(Run):
         self._background.shutdown()
         if self._engine:
             self._engine.__exit__(None, None, None)
-
-
-def _sum_counts(counts: list[GameCounts]) -> GameCounts:
-    total = GameCounts()
-    for part in counts:
-        for name, value in vars(part).items():
-            setattr(total, name, getattr(total, name) + value)
-    return total
 
 
 def _mean_where(numbers: NDArray[np.float32], wanted: NDArray[np.bool_]) -> float:

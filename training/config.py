@@ -245,6 +245,23 @@ class ReplayConfig(_Section):
     """How often a sample is drawn, on average."""
 
 
+class DeepeningConfig(_Section):
+    """Self-play by alpha-beta, and what its evaluation learns."""
+
+    positions: Annotated[int, Field(ge=1, le=100_000_000)] = 400
+    """Positions visited for a move."""
+    margin_weight: NonNegative = 0.5
+    """What one more in the margin adds to the log odds before anything was learned."""
+    trust: Share = 0.7
+    """Weight of what the search said; the rest is how the game ended."""
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
+    """Samples of a step."""
+    learning_rate: Positive = 2e-3
+    """Of Adam, at the start."""
+    final_learning_rate: NonNegative = 2e-4
+    """At the end; it falls linearly."""
+
+
 class LearnerConfig(_Section):
     """How the network learns from samples."""
 
@@ -314,7 +331,21 @@ class AlphaZeroTrainConfig(TrainConfig):
     learner: LearnerConfig = LearnerConfig()
 
 
-METHODS: Mapping[str, type[TrainConfig]] = {"ppo": PPOTrainConfig, "alphazero": AlphaZeroTrainConfig}
+class AlphaBetaTrainConfig(TrainConfig):
+    """A training run of the evaluation of alpha-beta, for games without dice."""
+
+    method: Literal["alphabeta"]
+    """See the other methods."""
+    deepening: DeepeningConfig = DeepeningConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
+    replay: ReplayConfig = ReplayConfig()
+
+
+METHODS: Mapping[str, type[TrainConfig]] = {
+    "ppo": PPOTrainConfig,
+    "alphabeta": AlphaBetaTrainConfig,
+    "alphazero": AlphaZeroTrainConfig,
+}
 """The record of each method's runs."""
 
 

@@ -38,7 +38,7 @@ METRICS: dict[str, str] = {
     "data/learned_share": "share of the decisions that were learned from: not by a frozen opponent",
     "data/window": "samples that were drawn from",
     "loss/policy": "clipped surrogate objective, or cross-entropy with the search's policies; lower is better",
-    "loss/value": "mean squared error of the value against its lambda return, or cross-entropy for win, draw and loss",
+    "loss/value": "mean squared error of the value against its lambda return, or a cross-entropy",
     "loss/margin": "mean squared error of the margin head against its lambda return",
     "policy/entropy": "mean entropy of the policy that is learned from over the legal actions, in nats",
     "policy/kl": "mean divergence of that policy from the network's, in nats (PPO: estimate k3)",
