@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -222,7 +222,7 @@ def load_players(specs: Sequence[AgentSpec]) -> dict[str, Agent]:
     for spec in specs:
         agent = load_agent(spec)
         name = agent.name
-        if isinstance(spec, str | os.PathLike) and _bound_ruleset(agent) is not None:
+        if isinstance(spec, str | os.PathLike) and isinstance(agent, _Trained):
             name = os.fspath(spec).rstrip("/\\")
         if name in players:
             raise ValueError(f"{name!r} is named twice; each player can take part once")
@@ -236,22 +236,49 @@ def agreed_ruleset(
     """The ruleset to play by: what is asked for, where the checkpoints among the players leave it open.
 
     Args:
-        players: agents by name; those with a ``ruleset`` play no other.
+        players: agents by name; those with ``rulesets`` play no others.
         game: None to take it from a checkpoint.
         variant: None for that of the checkpoint, or "box".
         options: replace the variant's.
 
     Raises:
-        ValueError: nothing says which game; or a checkpoint was made for another one than asked for, or than another
-            checkpoint.
+        ValueError: nothing says which game, or which of several; or a checkpoint was made for another one than asked
+            for, or than another checkpoint.
         OptionError: no such variant or option.
     """
-    bound = {name: ruleset for name, agent in players.items() if (ruleset := _bound_ruleset(agent)) is not None}
-    asked = _asked_ruleset(next(iter(bound.values()), None), game, variant, options)
-    for name, ruleset in bound.items():
-        if (ruleset.game, ruleset.options) != (asked.game, asked.options):
-            raise ValueError(f"the checkpoint {name} plays {ruleset.label} and cannot play {asked.label}")
+    bound = {name: agent.rulesets for name, agent in players.items() if isinstance(agent, _Trained)}
+    asked = _asked_ruleset(_source(bound, game, variant), game, variant, options)
+    for name, rulesets in bound.items():
+        if not _plays(rulesets, asked):
+            raise ValueError(f"the checkpoint {name} plays {_labels(rulesets)} and cannot play {asked.label}")
     return asked
+
+
+@runtime_checkable
+class _Trained(Protocol):
+    """An agent that plays some rulesets and no others."""
+
+    rulesets: Sequence[Ruleset]
+
+
+def _source(bound: Mapping[str, Sequence[Ruleset]], game: str | None, variant: str | None) -> Ruleset | None:
+    """The ruleset that says what is not asked for, None where no checkpoint plays."""
+    if not bound:
+        return None
+    name, rulesets = next(iter(bound.items()))
+    common = [ruleset for ruleset in rulesets if all(_plays(others, ruleset) for others in bound.values())] or rulesets
+    fitting = [ruleset for ruleset in common if game in (None, ruleset.game) and variant in (None, ruleset.variant)]
+    if game is None and len({ruleset.game for ruleset in fitting}) > 1:
+        raise ValueError(f"which game? the checkpoint {name} plays {_labels(fitting)}, so name one")
+    return (fitting or common)[0]
+
+
+def _plays(rulesets: Sequence[Ruleset], asked: Ruleset) -> bool:
+    return (asked.game, asked.options) in [(ruleset.game, ruleset.options) for ruleset in rulesets]
+
+
+def _labels(rulesets: Sequence[Ruleset]) -> str:
+    return " and ".join(ruleset.label for ruleset in rulesets)
 
 
 def _asked_ruleset(
@@ -265,12 +292,6 @@ def _asked_ruleset(
     if game not in (None, source.game) or variant not in (None, source.variant):
         return load_ruleset(game or source.game, variant or "box", **options)
     return load_ruleset(source.game, source.variant, **{**source.overrides, **options})
-
-
-def _bound_ruleset(agent: Agent) -> Ruleset | None:
-    """The only ruleset that ``agent`` plays, None for one that plays any."""
-    ruleset = getattr(agent, "ruleset", None)
-    return ruleset if isinstance(ruleset, Ruleset) else None
 
 
 @contextlib.contextmanager

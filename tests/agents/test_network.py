@@ -120,9 +120,8 @@ def refusal(folder: pathlib.Path) -> str:
 
 
 @pytest.mark.parametrize("lookahead", [True, False])
-@pytest.mark.parametrize("trunk", TRUNKS)
-def test_plays_legal_games(game: str, variant: str, tmp_path: pathlib.Path, lookahead: bool, trunk: str) -> None:
-    folder = make_checkpoint(tmp_path / "c", game, variant, trunk=trunk, value="wdl" if lookahead else "scalar")
+def test_plays_legal_games(game: str, variant: str, tmp_path: pathlib.Path, lookahead: bool) -> None:
+    folder = make_checkpoint(tmp_path / "c", game, variant)
     agent = load_network_agent(folder, device="cpu", lookahead=lookahead)
     position = tg.Position(game, variant=variant, seed=1)
     for _ in range(25):
@@ -130,6 +129,15 @@ def test_plays_legal_games(game: str, variant: str, tmp_path: pathlib.Path, look
             break
         position.push(agent.act(position))
     assert position.move_stack
+
+
+@pytest.mark.parametrize("lookahead", [True, False])
+def test_convolutions_play_legal_games(game: str, tmp_path: pathlib.Path, lookahead: bool) -> None:
+    folder = make_checkpoint(tmp_path / "c", game, trunk="conv", value="wdl")
+    agent = load_network_agent(folder, device="cpu", lookahead=lookahead)
+    position = tg.Position(game, seed=1)
+    for _ in range(5):
+        position.push(agent.act(position))
 
 
 def test_policy_and_value(folder: pathlib.Path) -> None:
@@ -354,11 +362,13 @@ def test_one_network_plays_all_its_games(tmp_path: pathlib.Path, trunk: str, loo
     folder = make_common_checkpoint(tmp_path / "c", *games, trunk=trunk, value="wdl")
     agent = load_network_agent(folder, device="cpu", lookahead=lookahead)
     assert agent.rulesets == tuple(games)
-    positions = [rows_of(ruleset.game, 3)[2][2] for ruleset in games] * 2
-    for position, move in zip(positions, agent.act_many(positions), strict=True):
-        assert move in position.legal_moves()
-        assert sum(agent.policy(position).values()) == pytest.approx(1.0)
-        assert move == agent.act(position)
+    positions = [rows_of(ruleset.game, 3)[2] for ruleset in games]
+    for alike in positions:
+        for position, move in zip(alike, agent.act_many(alike), strict=True):
+            assert move in position.legal_moves()
+            assert sum(agent.policy(position).values()) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match=f"positions of one game are wanted, not of {games[0].label} and others"):
+        agent.act_many([positions[0][0], positions[1][0]])
     with pytest.raises(ValueError, match=r"was trained for .* and .* and cannot play puluc/mini"):
         agent.act(tg.Position("puluc", variant="mini"))
 

@@ -262,12 +262,12 @@ def test_evaluation_needs_an_opponent_and_an_anchor_that_plays(racing: Ruleset) 
 class Trained:
     """What ``agreed_ruleset`` looks at in a network agent."""
 
-    ruleset: Ruleset
+    rulesets: tuple[Ruleset, ...]
 
 
 def test_a_checkpoint_says_what_is_played() -> None:
     trained = load_ruleset("petteia", "fr6", quiet_limit=60)
-    players = {"runs/a": Trained(trained), "random": Chooser("")}
+    players = {"runs/a": Trained((trained,)), "random": Chooser("")}
     assert agreed_ruleset(players, None, None, {}) is trained  # type: ignore[arg-type]
     assert agreed_ruleset(players, "petteia", "fr6", {}) is trained  # type: ignore[arg-type]
     assert agreed_ruleset(players, None, None, {"quiet_limit": 60}) is trained  # type: ignore[arg-type]
@@ -284,15 +284,29 @@ def test_a_checkpoint_says_what_is_played() -> None:
 def test_contradicting_a_checkpoint_is_refused(
     asked_game: str | None, asked_variant: str | None, options: dict[str, int], wanted: str
 ) -> None:
-    players = {"runs/a": Trained(load_ruleset("petteia", "fr6", quiet_limit=60))}
+    players = {"runs/a": Trained((load_ruleset("petteia", "fr6", quiet_limit=60),))}
     with pytest.raises(ValueError, match=rf"checkpoint runs/a plays petteia/fr6\+quiet_limit=60 and cannot .*{wanted}"):
         agreed_ruleset(players, asked_game, asked_variant, options)  # type: ignore[arg-type]
 
 
 def test_two_checkpoints_must_play_the_same_game() -> None:
-    players = {"a": Trained(load_ruleset("petteia", "fr6")), "b": Trained(load_ruleset("puluc"))}
+    players = {"a": Trained((load_ruleset("petteia", "fr6"),)), "b": Trained((load_ruleset("puluc"),))}
     with pytest.raises(ValueError, match="checkpoint b plays puluc/box and cannot play petteia/fr6"):
         agreed_ruleset(players, None, None, {})  # type: ignore[arg-type]
+
+
+def test_of_several_games_one_is_named_or_shared() -> None:
+    games = load_ruleset("puluc", "mini"), load_ruleset("yote")
+    both = {"runs/a": Trained(games)}
+    with pytest.raises(
+        ValueError, match=r"which game\? the checkpoint runs/a plays puluc/mini and yote/box, so name one"
+    ):
+        agreed_ruleset(both, None, None, {})  # type: ignore[arg-type]
+    assert agreed_ruleset(both, "puluc", None, {}) is games[0]  # type: ignore[arg-type]
+    assert agreed_ruleset(both, None, "box", {}) is games[1]  # type: ignore[arg-type]
+    assert agreed_ruleset({**both, "b": Trained(games[1:])}, None, None, {}) is games[1]  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="plays puluc/mini and yote/box and cannot play puluc/box"):
+        agreed_ruleset(both, "puluc", "box", {})  # type: ignore[arg-type]
 
 
 def test_without_a_checkpoint_the_game_must_be_named() -> None:

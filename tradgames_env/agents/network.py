@@ -273,36 +273,27 @@ class NetworkAgent:
 
         Batches of other sizes may round in the last digit differently.
         """
-        evaluators = [self._evaluator_for(position) for position in positions]
-        moves = [""] * len(positions)
-        for evaluator in dict.fromkeys(evaluators):
-            rows = [row for row, other in enumerate(evaluators) if other is evaluator]
-            chosen = self._decide(evaluator, [positions[row] for row in rows])
-            for row, action in zip(rows, chosen, strict=True):
-                moves[row] = positions[row].notation(action)
-        return moves
+        if not positions:
+            return []
+        if self.lookahead:
+            chosen = [self._best(row) for row in self._look_ahead(positions)]
+        else:
+            chosen = [self._choose(row) for row in self._evaluate(positions)[0]]
+        return [position.notation(action) for position, action in zip(positions, chosen, strict=True)]
 
     def policy(self, position: Position) -> dict[str, float]:
         """Probability of each legal move by the network itself, whatever the temperature; raises as ``act``."""
-        probabilities, _ = self._evaluate(self._evaluator_for(position), [position])
+        probabilities, _ = self._evaluate([position])
         legal = probabilities[0, position.legal_actions()]
         return dict(zip(position.legal_moves(), (legal / legal.sum()).tolist(), strict=True))
 
     def value(self, position: Position) -> float:
         """Expected reward of the mover, cut to [-1, 1]; raises as ``act``."""
-        return float(np.clip(self._evaluate(self._evaluator_for(position), [position])[1][0, 0], -1.0, 1.0))
+        return float(np.clip(self._evaluate([position])[1][0, 0], -1.0, 1.0))
 
-    def _decide(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> list[int]:
-        """An action for each of several positions of one game."""
-        if self.lookahead:
-            return [self._best(row) for row in self._look_ahead(evaluator, positions)]
-        return [self._choose(row) for row in self._evaluate(evaluator, positions)[0]]
-
-    def _evaluate(
-        self, evaluator: NetworkEvaluator, positions: Sequence[Position]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _evaluate(self, positions: Sequence[Position]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""
-        _refuse_undecided(positions)
+        evaluator = self._evaluator_for(positions)
         states = np.stack([position.rows[0] for position in positions])
         histories = np.stack([position.rows[1] for position in positions])
         legal = np.stack([position.action_mask() for position in positions]) == 1
@@ -311,9 +302,9 @@ class NetworkAgent:
         probabilities = np.where(legal, log_probabilities.double().exp().cpu().numpy(), 0.0)
         return probabilities, values.double().cpu().numpy()
 
-    def _look_ahead(self, evaluator: NetworkEvaluator, positions: Sequence[Position]) -> NDArray[np.float64]:
+    def _look_ahead(self, positions: Sequence[Position]) -> NDArray[np.float64]:
         """(N, A) float64: expected value of each legal action for the mover, -inf for the others."""
-        _refuse_undecided(positions)
+        evaluator = self._evaluator_for(positions)
         ahead = successors(positions, self._rng.integers(0, 2**64, size=1, dtype=np.uint64))
         values = self._finite(evaluator.evaluate(ahead.states, ahead.histories)[1])
         weights = np.array([1.0, evaluator.margin_weight])
@@ -348,7 +339,17 @@ class NetworkAgent:
             )
         return numbers
 
-    def _evaluator_for(self, position: Position) -> NetworkEvaluator:
+    def _evaluator_for(self, positions: Sequence[Position]) -> NetworkEvaluator:
+        """What evaluates these positions, in all of which a seat must decide."""
+        evaluator = self._evaluator_of(positions[0])
+        for position in positions:
+            if self._evaluator_of(position) is not evaluator:
+                raise ValueError(f"positions of one game are wanted, not of {evaluator.ruleset.label} and others")
+            if position.is_over or position.chance_due:
+                deciding_moves(position)  # raises, and says why
+        return evaluator
+
+    def _evaluator_of(self, position: Position) -> NetworkEvaluator:
         theirs = position.ruleset
         for evaluator in self._evaluators:
             ours = evaluator.ruleset
@@ -356,12 +357,6 @@ class NetworkAgent:
                 return evaluator
         known = " and ".join(ruleset.label for ruleset in self.rulesets)
         raise ValueError(f"{self.name} was trained for {known} and cannot play {theirs.label}")
-
-
-def _refuse_undecided(positions: Sequence[Position]) -> None:
-    for position in positions:
-        if position.is_over or position.chance_due:
-            deciding_moves(position)  # raises, and says why
 
 
 def load_network(checkpoint: Checkpoint) -> PolicyValueNetwork:
