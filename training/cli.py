@@ -1,4 +1,4 @@
-"""The command line: ``tradgames train | evaluate | play | solve | perft | bench | render``.
+"""The command line: ``tradgames train | evaluate | play | export | solve | perft | bench | render``.
 
 Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in what was asked for, which is told in one line.
 """
@@ -14,13 +14,13 @@ from typing import Annotated
 
 import tyro
 
-from training.commands import Bench, Evaluate, Perft, Play, Render, Solve, Train
+from training.commands import Bench, Evaluate, Export, Perft, Play, Render, Solve, Train
 from training.console import FAILED, FINE, MISTAKE, PROGRAM, UserError, complain, say
 
 if typing.TYPE_CHECKING:
     import pydantic
 
-Command = Train | Evaluate | Play | Solve | Perft | Bench | Render
+Command = Train | Evaluate | Play | Export | Solve | Perft | Bench | Render
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,6 +61,7 @@ def _parse(arguments: list[str]) -> Command:
                 Annotated[Train, tyro.conf.subcommand("train")]
                 | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
                 | Annotated[Play, tyro.conf.subcommand("play")]
+                | Annotated[Export, tyro.conf.subcommand("export")]
                 | Annotated[Solve, tyro.conf.subcommand("solve")]
                 | Annotated[Perft, tyro.conf.subcommand("perft")]
                 | Annotated[Bench, tyro.conf.subcommand("bench")]

@@ -189,3 +189,70 @@ def test_without_torch_a_checkpoint_says_what_to_install(
     monkeypatch.delitem(sys.modules, "tradgames_env.agents.network", raising=False)
     with pytest.raises(ImportError, match=r"needs PyTorch, which is not installed: pip install torch"):
         load_agent(tmp_path)
+
+
+# -- prefixes --------------------------------------------------------------------------------------------------------
+
+FACTORIES = """
+import numpy
+from tradgames_env.agents.greedy import GreedyAgent
+
+def greedy():
+    return GreedyAgent()
+
+def chooser():
+    return lambda position: position.legal_moves()[-1]
+
+def name():
+    return "mcts:30"
+
+number = 3
+"""
+
+
+@pytest.fixture
+def factories(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_agents.py").write_text(FACTORIES)
+    (tmp_path / "needy.py").write_text("import a_library_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("factories")
+def test_python_factories() -> None:
+    assert type(load_agent("python:my_agents:greedy")) is GreedyAgent
+    position = tg.Position("petteia")
+    assert load_agent("python:my_agents:chooser").act(position) == position.legal_moves()[-1]
+    assert load_agent("python:my_agents:name").name == "mcts:30"
+
+
+@pytest.mark.usefixtures("factories")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("python:my_agents", "is 'python:MODULE:FACTORY', not 'python:my_agents'"),
+        ("python::greedy", "is 'python:MODULE:FACTORY'"),
+        ("python:my_agnts:greedy", "there is no module 'my_agnts'"),
+        ("python:my_agents:greediest", "module 'my_agents' has no function 'greediest'"),
+        ("python:my_agents:number", "module 'my_agents' has no function 'number'"),
+    ],
+)
+def test_what_is_no_factory(spec: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - as above
+        load_agent(spec)
+    assert message in str(caught.value)
+
+
+@pytest.mark.usefixtures("factories")
+def test_a_library_that_a_factory_lacks_is_named() -> None:
+    with pytest.raises(ModuleNotFoundError, match="a_library_that_is_not_there"):
+        load_agent("python:needy:agent")
+
+
+@pytest.mark.parametrize(("spec", "library"), [("onnx:model.onnx", "onnxruntime"), ("hub:a/b", "huggingface_hub")])
+def test_a_prefix_says_what_to_install(spec: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = spec.partition(":")[0]
+    monkeypatch.setitem(sys.modules, library, None)
+    for module in ("tradgames_env.agents.onnx", "tradgames_env.integrations.hub"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(ImportError, match=rf"need {library}, which is not installed: pip install .*\[{prefix}\]"):
+        load_agent(spec)
