@@ -134,7 +134,9 @@ class PolicyValueAgent(abc.ABC, Generic[EvaluatorT]):
 
     def value(self, position: Position) -> float:
         """Expected reward of the mover, cut to [-1, 1]; raises as ``act``."""
-        return float(np.clip(self._evaluate([position])[1][0, 0], -1.0, 1.0))
+        state, history = position.rows
+        values = self._values(self._evaluator_for([position]), state[None], history[None])
+        return float(min(max(values[0, 0], -1.0), 1.0))
 
     def _evaluate(self, positions: Sequence[Position]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""

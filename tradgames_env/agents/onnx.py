@@ -187,7 +187,8 @@ class OnnxEvaluator:
             raise _unusable(self._source, error) from None
         if (logits.shape, value.shape, margin.shape) != ((count, self.ruleset.num_actions), (count,), (count,)):
             _refuse(self._source, "its answers have other shapes than it says")
-        values = np.stack([value, margin], axis=1)
+        values = np.empty((count, 2), np.float32)
+        values[:, 0], values[:, 1] = value, margin
         if not (np.isfinite(logits).all() and np.isfinite(values).all()):
             raise not_finite(self._source)
         return logits, values
