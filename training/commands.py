@@ -122,8 +122,9 @@ class Train:
 class Evaluate:
     """Measure how strong an agent is: matches with sides swapped, 95 % intervals, ratings.
 
-    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, perfect or the folder of a checkpoint, which also
-    says the game and the variant. Ctrl-C stops early and reports what was played.
+    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, perfect, python:MODULE:FACTORY, or a trained policy,
+    which also says the game and the variant: the folder of a checkpoint, onnx:FILE or hub:USER/REPO. Ctrl-C stops
+    early and reports what was played.
 
     For example:
       tradgames evaluate runs/petteia/checkpoints/final --against random greedy --games 400 --report report
