@@ -146,7 +146,7 @@ def played(game: str, example: dict[str, Any]) -> tuple[tg.Position, tg.Position
     Raises:
         ValueError: what the example says of the last position is not so.
     """
-    before = tg.Position.from_text(game, example["position"])
+    before = tg.Position.from_text(game, example["position"], seed=1)
     after = before.copy()
     for move in example["moves"]:
         after.push(move)
