@@ -248,11 +248,14 @@ def test_a_library_that_a_factory_lacks_is_named() -> None:
         load_agent("python:needy:agent")
 
 
-@pytest.mark.parametrize(("spec", "library"), [("onnx:model.onnx", "onnxruntime"), ("hub:a/b", "huggingface_hub")])
+@pytest.mark.parametrize(
+    ("spec", "library"),
+    [("onnx:model.onnx", "onnxruntime"), ("hub:a/b", "huggingface_hub"), ("sb3:model.zip", "sb3_contrib")],
+)
 def test_a_prefix_says_what_to_install(spec: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     prefix = spec.partition(":")[0]
     monkeypatch.setitem(sys.modules, library, None)
-    for module in ("tradgames_env.agents.onnx", "tradgames_env.integrations.hub"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+    for module in ("agents.onnx", "integrations.hub", "integrations.sb3"):
+        monkeypatch.delitem(sys.modules, f"tradgames_env.{module}", raising=False)
     with pytest.raises(ImportError, match=rf"need {library}, which is not installed: pip install .*\[{prefix}\]"):
         load_agent(spec)

@@ -102,10 +102,11 @@ def load_agent(spec: AgentSpec) -> Agent:
 
     Args:
         spec: an agent (returned as it is); a function from a position to a move; a name, with a number after a colon
-            where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); an exported network ("onnx:FILE");
-            a checkpoint on the Hugging Face hub ("hub:USER/REPO"); what a Python function returns
-            ("python:MODULE:FACTORY", which runs the code of that module); or the folder of a checkpoint, as a path, a
-            text with a path separator, or the name of a folder that exists and is no agent's name.
+            where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); an agent of another library
+            ("sb3:PATH", "openspiel:mcts:100"); an exported network ("onnx:FILE"); a checkpoint on the Hugging Face hub
+            ("hub:USER/REPO"); what a Python function returns ("python:MODULE:FACTORY", which runs the code of that
+            module); or the folder of a checkpoint, as a path, a text with a path separator, or the name of a folder
+            that exists and is no agent's name.
 
     Raises:
         ValueError: no such agent or folder, a number that is wrong or not wanted, or something else altogether;

@@ -1,10 +1,12 @@
-"""Agents that come from elsewhere, by a prefix: ``onnx:FILE``, ``hub:USER/REPO``, ``python:MODULE:FACTORY``."""
+"""Agents that come from elsewhere, by a prefix: ``sb3:PATH``, ``onnx:FILE``, ``python:MODULE:FACTORY`` and others."""
 
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 _PREFIXES: Mapping[str, tuple[str, str]] = {
+    "sb3": ("tradgames_env.integrations.sb3", "load"),
+    "openspiel": ("tradgames_env.integrations.openspiel", "load"),
     "onnx": ("tradgames_env.agents.onnx", "OnnxAgent"),
     "hub": ("tradgames_env.integrations.hub", "from_hub"),
     "python": ("tradgames_env.agents.foreign", "call_factory"),
