@@ -213,6 +213,9 @@ class SelfPlayConfig(_Section):
     """First decisions of a game that are drawn from the improved policy; later ones are the search's best."""
     random_share: Share = 0.0
     """Share of the decisions that are random and not learned from."""
+    spread: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Most random moves in the games of the first iteration before they count, so that they are not all in the same
+    phase; their number is drawn evenly."""
     opening_share: Share = 0.1
     """Share of games that begin after random moves."""
     opening_plies: PositiveInt = 4

@@ -77,8 +77,8 @@ def draw_throws(odds, states, words, out_throws):  # type: ignore[no-untyped-def
 
 
 @kernel(types.void(_KERNELS, _PARAMS, _ODDS, _STATES, _HISTORIES, _WORDS, int32[::1], _ROWS, _ROWS))
-def begin_games(kernels, params, odds, states, histories, words, scratch, rows, plies):  # type: ignore[no-untyped-def]
-    """Start games anew, and play random moves in them; a game that these end is started again.
+def play_randomly(kernels, params, odds, states, histories, words, scratch, rows, plies):  # type: ignore[no-untyped-def]
+    """Play random moves in games; a game that these end is started again.
 
     Args:
         kernels: see ``table.kernel_table``.
@@ -95,13 +95,33 @@ def begin_games(kernels, params, odds, states, histories, words, scratch, rows, 
     apply, apply_chance = apply_at(kernels[APPLY_SLOT]), chance_at(kernels[CHANCE_SLOT])
     for m in range(rows.shape[0]):
         state, history, rng = states[rows[m]], histories[rows[m]], words[rows[m]]
-        start_game(initial, apply_chance, params, odds, state, history, rng)
         for _ in range(plies[m]):
             count = legal(params, state, history, scratch)
             apply(params, state, history, np.int64(scratch[random_below(rng, count)]))
             resolve_chance(apply_chance, params, odds, state, history, rng)
             if state[OUTCOME] != RUNNING:
                 start_game(initial, apply_chance, params, odds, state, history, rng)
+
+
+@kernel(types.void(_KERNELS, _PARAMS, _ODDS, _STATES, _HISTORIES, _WORDS, int32[::1], _ROWS, _ROWS))
+def begin_games(kernels, params, odds, states, histories, words, scratch, rows, plies):  # type: ignore[no-untyped-def]
+    """Start games anew, and play random moves in them; a game that these end is started again.
+
+    Args:
+        kernels: see ``table.kernel_table``.
+        params: of the ruleset.
+        odds: of its throws.
+        states: (N, S), changed in place.
+        histories: (N, H), changed in place.
+        words: (N, 1) generators of throws and moves, advanced in place.
+        scratch: (A,).
+        rows: (M,), which games.
+        plies: (M,), how many random moves.
+    """
+    initial, apply_chance = initial_at(kernels[INITIAL_SLOT]), chance_at(kernels[CHANCE_SLOT])
+    for m in range(rows.shape[0]):
+        start_game(initial, apply_chance, params, odds, states[rows[m]], histories[rows[m]], words[rows[m]])
+    play_randomly(kernels, params, odds, states, histories, words, scratch, rows, plies)
 
 
 @kernel(types.void(_KERNELS, _PARAMS, _STATES, _HISTORIES, int32[:, ::1], _ROWS))

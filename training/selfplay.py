@@ -34,7 +34,7 @@ from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.rules.table import kernel_table
 from training.choosers import LEARNER, Chooser, Decisions, Judge, OutlookChooser, TreeChooser, view_signs
 from training.config import SearchConfig, SelfPlayConfig
-from training.lockstep import begin_games, draw_actions, list_legal, play_moves, throw_games
+from training.lockstep import begin_games, draw_actions, list_legal, play_moves, play_randomly, throw_games
 from training.rollout import GameCounts
 from training.targets import ends_within, lambda_returns
 
@@ -149,6 +149,7 @@ class _Shard:
             self.colours = np.full(games, LEARNER)
             self._window: Arrays | None = None
             self._start(np.arange(games))
+            self._spread(np.arange(games))
             return
         self.states, self.histories = state["states"].copy(), state["histories"].copy()
         self.lengths = state["lengths"].copy()
@@ -321,6 +322,20 @@ class _Shard:
             plies,
         )  # fmt: skip
         self._scatter(rows[sparse])
+
+    def _spread(self, rows: NDArray[np.int64]) -> None:
+        """Play random moves in games, differently many, so that they are not all in the same phase from then on.
+
+        Games that begin together end together: for as long as a game lasts, nothing would be known of any result, and
+        afterwards each iteration would teach a single phase.
+        """
+        if self._config.spread == 0:
+            return
+        plies = self._rng.integers(0, self._config.spread + 1, len(rows))
+        play_randomly(
+            self._kernels, self._ruleset.params, self._ruleset.odds, self.states, self.histories, self._dice,
+            self._legal[0], rows, plies,
+        )  # fmt: skip
 
     def _scatter(self, rows: NDArray[np.int64]) -> None:
         """Put few pieces anywhere in some games."""

@@ -8,6 +8,7 @@ from rich.console import Console
 
 import tradgames_env as tg
 from tradgames_env.agents.network import NetworkEvaluator
+from tradgames_env.rules.contract import MARGIN, MOVER, OUTCOME, PAYOFF, RUNNING
 from training import selfplay
 from training.alphazero import AlphaZeroRun
 from training.config import AlphaZeroTrainConfig, ConfigError, parse_config
@@ -196,6 +197,59 @@ def test_games_begin_with_few_pieces_where_asked(tmp_path: pathlib.Path) -> None
     assert max(len(text) for text in pieces) <= 4
 
 
+def test_first_games_are_in_different_phases_where_asked(tmp_path: pathlib.Path) -> None:
+    pieces = {}
+    for spread in (0, 12):
+        config = small(1, "yote", selfplay={"decisions": 1, "opening_share": 0.0, "spread": spread})
+        states = play_shard(shard_task(config, tmp_path)).state["states"]
+        ruleset = config.game.ruleset()
+        pieces[spread] = {len("".join(ruleset.rules.site_pieces(ruleset.options, row))) for row in states}
+    assert pieces[0] == {1}
+    assert len(pieces[12]) > 2
+
+
+@pytest.mark.parametrize("name", ["yote", "petteia"])
+def test_samples_tell_how_their_game_ended_as_the_mover_sees_it(
+    name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Yote, whoever captures moves again: neighbours may have the same mover."""
+    seen: list[np.ndarray] = []
+    ends: list[tuple[int, int, np.ndarray]] = []
+    note, end = selfplay._Shard._note, selfplay._Shard._end
+
+    def noting(self: selfplay._Shard, at: int, *args: object) -> None:
+        seen.append(self.states.copy())
+        note(self, at, *args)  # type: ignore[arg-type]
+
+    def ending(self: selfplay._Shard, at: int) -> None:
+        over = np.flatnonzero(self.states[:, OUTCOME] != RUNNING)
+        ends.extend((at, int(game), self.states[game].copy()) for game in over)
+        end(self, at)
+
+    monkeypatch.setattr(selfplay._Shard, "_note", noting)
+    monkeypatch.setattr(selfplay._Shard, "_end", ending)
+    config = small(
+        1, name, pool={"share": 0.0}, shaping={"weight": 0.0},
+        selfplay={"decisions": 60, "horizon": 0, "trace": 1.0, "opening_share": 0.0},
+    )  # fmt: skip
+    samples = play_shard(shard_task(config, tmp_path)).samples
+    results, draws = (samples[name].reshape(60, 12) for name in ("results", "draws"))
+    margins = samples["margins"].reshape(60, 12)
+    scale = config.game.ruleset().rules.margin_scale(config.game.ruleset().options)
+    begins = np.zeros(12, int)
+    for at, game, final in ends:
+        states = np.stack(seen)[begins[game] : at + 1, game]
+        signs = 1 - 2 * states[:, MOVER]
+        assert results[begins[game] : at + 1, game] == pytest.approx(signs * final[PAYOFF])
+        assert draws[begins[game] : at + 1, game] == pytest.approx(float(final[PAYOFF] == 0))
+        changes = signs * (final[MARGIN] - states[:, MARGIN]) / scale
+        assert margins[begins[game] : at + 1, game] == pytest.approx(changes, abs=1e-6)
+        begins[game] = at + 1
+    movers = np.stack(seen)[:, :, MOVER]
+    assert len(ends) > 4
+    assert (movers[1:] == movers[:-1]).any()
+
+
 def test_lists_of_actions_widen_when_more_are_legal(tmp_path: pathlib.Path) -> None:
     config = small(1, game="yote", selfplay={"decisions": 30, "horizon": 4})
     result = play_shard(shard_task(config, tmp_path))
@@ -207,15 +261,16 @@ def test_lists_of_actions_widen_when_more_are_legal(tmp_path: pathlib.Path) -> N
 # -- learning ------------------------------------------------------------------------------------------------------
 
 
-def test_reflected_samples_are_those_of_the_reflected_game(tmp_path: pathlib.Path) -> None:
-    run = AlphaZeroRun(small(1), tmp_path, print)
+@pytest.mark.parametrize("name", ["petteia", "yote"])
+def test_reflected_samples_are_those_of_the_reflected_game(name: str, tmp_path: pathlib.Path) -> None:
+    run = AlphaZeroRun(small(1, name), tmp_path, print)
     task = run._tasks(0.0)[0]
     run.close()
     ruleset = run.config.game.ruleset()
     mirrored = ruleset.rules.mirror(ruleset.options)
     assert mirrored is not None
     evaluator = NetworkEvaluator(ruleset, run.learner.network)
-    one, two = (tg.Position("petteia", variant="mini") for _ in range(2))
+    one, two = (tg.Position(name, variant="mini") for _ in range(2))
     rng = np.random.default_rng(1)
     for _ in range(12):
         features = [evaluator.features(*(rows[None] for rows in position.rows)) for position in (one, two)]
