@@ -233,6 +233,7 @@ class Encoder:
         self._site_factors = _factors(scales, SITE_FEATURES)
         self._scalar_factors = _factors(scales, SCALARS)
         self._blank: NDArray[np.float32] = self.canvas(1).planes.reshape(self.shape)
+        self._informative = len(self.informative_cells())
         # Zeroed space for the view of one position. Whoever observes takes one out, so that threads do not share it.
         self._spaces: list[tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int16]]] = []
 
@@ -270,7 +271,7 @@ class Encoder:
             seats: (N,) int8, who looks.
         """
         ruleset = self.ruleset
-        out = np.empty((len(states), len(self.informative_cells())), np.float32)
+        out = np.empty((len(states), self._informative), np.float32)
         _write_features(
             kernel_table(ruleset.kernels), ruleset.params, states, histories, seats, *self.blank_view(),
             self._site_factors, self._scalar_factors, out,

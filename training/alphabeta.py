@@ -250,4 +250,5 @@ class AlphaBetaRun(Run):
 
     def close(self) -> None:
         """Let the workers go."""
+        self.replay.close()
         self._engine.__exit__(None, None, None)

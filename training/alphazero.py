@@ -101,16 +101,14 @@ class AlphaZeroRun(Run):
         results = self._begin_play(self._engine, progress) if self._engine else None
         metrics = self._learn(progress) if overlap else {}
         report = self._end_play(results, started) if results else {}
-        self.ranks.of_first(0.0)  # the samples are on the disk
-        if not self._engine:
-            self.replay.follow(self.iteration + 1)
+        self._share_samples()
         if not overlap:
             metrics = self._learn(progress)
         learned = time.perf_counter()
         self.iteration += 1
         self.steps += self._decisions()
         self.minutes += (learned - started) / 60.0
-        self.save()
+        self.save_if_due()
         self.replay.forget(self.saved.iterations()[0])
         self.minutes += (time.perf_counter() - learned) / 60.0
         self.minutes = self.ranks.of_first(self.minutes)
@@ -164,6 +162,15 @@ class AlphaZeroRun(Run):
             "data/learned_share": len(samples["results"]) / self._decisions(),
             "search/surprise": _mean_where(samples["surprises"], samples["taught"]),
         }
+
+    def _share_samples(self) -> None:
+        """Let processes that learn along read what this one has played."""
+        if self.ranks.count == 1:
+            return
+        self.replay.settle()
+        self.ranks.of_first(0.0)
+        if not self._engine:
+            self.replay.follow(self.iteration + 1)
 
     def _freeze(self) -> None:
         """Keep the weights that play as a past policy, now and then; let go of those that nobody plays any more."""
@@ -263,6 +270,7 @@ class AlphaZeroRun(Run):
     def close(self) -> None:
         """Let the workers go."""
         self._background.shutdown()
+        self.replay.close()
         if self._engine:
             self._engine.__exit__(None, None, None)
 

@@ -21,6 +21,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import torch
 
+from training.memory import keep_freed_memory
+
 TRIES = 4
 """How often a task is begun, at most, when workers die of it or beside it."""
 _ANSWER_SECONDS = 10.0
@@ -169,6 +171,7 @@ class ProcessEngine:
 
 
 def _begin_worker() -> None:
+    keep_freed_memory()
     # Ctrl-C reaches all processes of a terminal; what it ends is the parent's to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

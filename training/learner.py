@@ -1,11 +1,11 @@
 """The gradient steps of training by search: from samples to weights, and to the averaged weights that play.
 
-Letters: B samples of a step, F features, A actions, K most legal actions of a sample.
+Letters: B samples of a step, F features, K most legal actions of a sample, T samples whose policies are learned from.
 """
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,18 +24,18 @@ from training.targets import outcome_shares
 
 Arrays = dict[str, NDArray[Any]]
 _LARGEST_LOSS = 1e4
-_REPORT_EVERY = 8
+_REPORT_EVERY = 16
 """Gradient steps for each that is measured: measuring takes a third as long as learning."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
-    """Samples of a gradient step; see ``training.replay``.
+    """Samples of one or more gradient steps; see ``training.replay``.
 
     Attributes:
         features: (B, F) float32.
-        legal: (B, A) bool; all False where there is no policy to learn.
-        policies: (B, A) float32.
+        actions: (B, K) int64, the legal ones, then -1.
+        probabilities: (B, K) float32, of these.
         weights: (B,) float32, of the policies.
         results: (B,) float32.
         shares: (B, 3) float32, of win, draw and loss.
@@ -43,8 +43,8 @@ class Batch:
     """
 
     features: Tensor
-    legal: Tensor
-    policies: Tensor
+    actions: Tensor
+    probabilities: Tensor
     weights: Tensor
     results: Tensor
     shares: Tensor
@@ -112,7 +112,6 @@ class Learner:
         self._ranks = ranks
         self._config = config
         self._reflection = reflection
-        self._actions = network.record.actions[0]
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
@@ -138,9 +137,9 @@ class Learner:
         rate = learning_rate(self._config, progress)
         self.optimiser.param_groups[0]["lr"] = rate
         parts = []
+        drawn = self._batch(samples)
         for step, begin in enumerate(range(0, count, self._config.batch_size)):
-            end = begin + self._config.batch_size
-            batch = self._batch({name: array[begin:end] for name, array in samples.items()})
+            batch = drawn.part(slice(begin, begin + self._config.batch_size))
             norm = self._step(batch)
             if step % _REPORT_EVERY == 0:
                 with torch.no_grad():
@@ -154,16 +153,10 @@ class Learner:
         def tensor(array: NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(device)
 
-        # Where there is no action, a column behind the last one takes what is written.
-        actions = tensor(samples["actions"]).long()
-        places = torch.where(actions >= 0, actions, self._actions)
-        wide = torch.zeros((len(actions), self._actions + 1), device=device)
-        policies = wide.scatter(1, places, tensor(samples["probabilities"]).float())[:, : self._actions]
-        legal = wide.scatter(1, places, 1.0)[:, : self._actions] > 0.0
         return Batch(
             features=tensor(samples["features"]).float(),
-            legal=legal,
-            policies=policies,
+            actions=tensor(samples["actions"]).long(),
+            probabilities=tensor(samples["probabilities"]).float(),
             weights=tensor(samples["weights"]),
             results=tensor(samples["results"]),
             shares=tensor(outcome_shares(samples["results"], samples["draws"])),
@@ -206,49 +199,73 @@ class Learner:
         restore_optimiser(self.optimiser, part_of(arrays, "adam"))
 
 
-def _losses(network: PolicyValueNetwork, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Losses of policy, value and margin, and the values (B,).
+class _Losses(NamedTuple):
+    """Sums over samples, and the values (B, 1) or (B, 3) as the network gives them."""
+
+    policy: Tensor
+    value: Tensor
+    margin: Tensor
+    values: Tensor
+
+
+def _losses(network: PolicyValueNetwork, batch: Batch) -> _Losses:
+    """Losses of policy, value and margin.
 
     A value of win, draw and loss is learned by cross-entropy with the shares expected of each: unlike a squared error
     it goes on correcting a network that is sure of the wrong result. A scalar value is learned by its squared error.
     """
-    outputs = network.outputs(batch.features)
-    # A row without legal actions would be uniform over nothing; its weight is 0.
-    legal = batch.legal | (batch.weights == 0.0)[:, None]
-    crossed = -(batch.policies * masked_log_probabilities(outputs.logits, legal)).sum(dim=1)
-    policy_loss = (batch.weights * crossed).sum() / batch.weights.sum().clamp(min=1.0)
+    taught = batch.weights.nonzero()[:, 0]
+    outputs = network.outputs(batch.features, policy_rows=taught)
+    policy = _policy_loss(outputs.logits, batch.actions[taught], batch.probabilities[taught], batch.weights[taught])
     if outputs.value.shape[1] == 3:
-        value_loss = functional.cross_entropy(outputs.value, batch.shares)
-        probabilities = outputs.value.detach().softmax(dim=1)
-        values = probabilities[:, 0] - probabilities[:, 2]
+        value = functional.cross_entropy(outputs.value, batch.shares, reduction="sum")
     else:
-        value_loss = (outputs.value[:, 0] - batch.results).square().mean()
-        values = outputs.value[:, 0].detach()
-    return policy_loss, value_loss, (outputs.margin[:, 0] - batch.margins).square().mean(), values
+        value = functional.mse_loss(outputs.value[:, 0], batch.results, reduction="sum")
+    margin = functional.mse_loss(outputs.margin[:, 0], batch.margins, reduction="sum")
+    return _Losses(policy, value, margin, outputs.value)
+
+
+def _policy_loss(logits: Tensor, actions: Tensor, probabilities: Tensor, weights: Tensor) -> Tensor:
+    """Weighted sum of the policies' cross-entropies over the legal actions alone.
+
+    Args:
+        logits: (T, A) of all actions.
+        actions: (T, K), -1 behind the last legal one.
+        probabilities: (T, K) to learn.
+        weights: (T,), above 0.
+    """
+    of_legal = logits.gather(1, actions.clamp(min=0))
+    weighted = probabilities * weights[:, None]
+    return -(weighted * masked_log_probabilities(of_legal, actions >= 0)).sum()
 
 
 def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, rows: slice) -> Tensor:
     """What some rows add to the loss of a batch: policy, value and margin with the configuration's weights."""
-    part = batch.part(rows)
-    policy, value, margin, _ = _losses(network, part)
-    share = len(part) / len(batch)
-    policy_share = part.weights.sum().clamp(min=1.0) / batch.weights.sum().clamp(min=1.0)
-    policy_loss = config.policy_weight * policy_share * policy
-    return policy_loss + share * config.value_weight * value + share * config.margin_weight * margin
+    losses = _losses(network, batch if rows == slice(0, len(batch)) else batch.part(rows))
+    policy_share = config.policy_weight / _total_weight(batch)
+    value_share, margin_share = config.value_weight / len(batch), config.margin_weight / len(batch)
+    return policy_share * losses.policy + value_share * losses.value + margin_share * losses.margin
+
+
+def _total_weight(batch: Batch) -> Tensor:
+    return batch.weights.sum().clamp(min=1.0)
 
 
 def measures(network: PolicyValueNetwork, batch: Batch) -> dict[str, Tensor]:
     """What there is to report of a batch, by metric name."""
-    policy, value, margin, values = _losses(network, batch)
-    entropies = -(batch.policies * batch.policies.clamp(min=1e-9).log()).sum(dim=1)
-    entropy = (batch.weights * entropies).sum() / batch.weights.sum().clamp(min=1.0)
+    losses, count, weight = _losses(network, batch), len(batch), _total_weight(batch)
+    entropies = -(batch.probabilities * batch.probabilities.clamp(min=1e-9).log()).sum(dim=1)
     variance = batch.results.var(unbiased=False).clamp(min=1e-9)
+    values = losses.values[:, 0]
+    if losses.values.shape[1] == 3:
+        shares = losses.values.softmax(dim=1)
+        values = shares[:, 0] - shares[:, 2]
     return {
-        "loss/policy": policy,
-        "loss/value": value,
-        "loss/margin": margin,
-        "policy/kl": policy - entropy,
-        "policy/entropy": entropy,
+        "loss/policy": losses.policy / weight,
+        "loss/value": losses.value / count,
+        "loss/margin": losses.margin / count,
+        "policy/kl": (losses.policy - (batch.weights * entropies).sum()) / weight,
+        "policy/entropy": (batch.weights * entropies).sum() / weight,
         "value/explained": 1.0 - (batch.results - values).var(unbiased=False) / variance,
     }
 

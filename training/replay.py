@@ -16,6 +16,7 @@ margins        (n,) float32          by how much the mover's margin will change,
 Samples for alpha-beta's evaluation are ``results`` and ``states`` (n, S) int16 alone.
 """
 
+import concurrent.futures
 import hashlib
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,8 @@ from tradgames_env.agents.checkpoint import CheckpointError
 from training.durable import write_file
 
 Arrays = dict[str, NDArray[Any]]
+LISTS: Mapping[str, int] = {"actions": -1, "probabilities": 0}
+"""Arrays whose rows are lists, and what stands behind the end of one."""
 
 
 def policy_weights(taught: NDArray[np.bool_], surprises: NDArray[np.float32], share: float) -> NDArray[np.float32]:
@@ -51,14 +54,23 @@ def merge(parts: Sequence[Arrays]) -> Arrays:
 
 
 def _widened(name: str, array: NDArray[Any], width: int) -> NDArray[Any]:
-    if name not in ("actions", "probabilities"):
+    if name not in LISTS:
         return array
     missing = width - array.shape[1]
-    return np.pad(array, ((0, 0), (0, missing)), constant_values=-1 if name == "actions" else 0)
+    return np.pad(array, ((0, 0), (0, missing)), constant_values=LISTS[name])
+
+
+def _write(path: pathlib.Path, samples: Arrays) -> str:
+    """Write samples to a file; returns its SHA-256."""
+    data = safetensors.numpy.save(samples)
+    write_file(path, data)
+    return hashlib.sha256(data).hexdigest()
 
 
 class Replay:
-    """The files and the window, which is kept in memory.
+    """The files and the window, which is kept in memory as rings of arrays.
+
+    Files are written by a thread, so that learning goes on meanwhile; who needs them on the disk calls ``settle``.
 
     Args:
         folder: of the files.
@@ -68,40 +80,80 @@ class Replay:
     def __init__(self, folder: pathlib.Path, capacity: int) -> None:
         self._folder = folder
         self._capacity = capacity
-        self._parts: list[tuple[int, Arrays]] = []
+        self._rings: Arrays = {}
+        self._total = 0
+        self._sizes: dict[int, int] = {}
         self._checksums: dict[int, str] = {}
+        self._writer = concurrent.futures.ThreadPoolExecutor(1)
+        self._writing: dict[int, concurrent.futures.Future[str]] = {}
 
     def __len__(self) -> int:
         """Samples in memory."""
-        return sum(len(samples["results"]) for _, samples in self._parts)
+        return min(self._total, self._capacity)
 
     def add(self, iteration: int, samples: Arrays) -> None:
-        """Write the samples of an iteration, and let go of what is too old.
+        """Take up the samples of an iteration, and begin to write them.
 
         Args:
             iteration: its number, higher than those before.
-            samples: arrays by name, see above.
+            samples: arrays by name, see above; they may not be changed any more.
+
+        Raises:
+            StorageError: those before could not be written, the disk is full or may not be written to.
+        """
+        self.settle()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._writing[iteration] = self._writer.submit(_write, self._path(iteration), samples)
+        self._take(iteration, samples)
+
+    def settle(self) -> None:
+        """Wait until everything is on the disk.
 
         Raises:
             StorageError: the disk is full, or may not be written to.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
-        data = safetensors.numpy.save(samples)
-        write_file(self._path(iteration), data)
-        self._take(iteration, data, samples)
+        for iteration, writing in self._writing.items():
+            self._checksums[iteration] = writing.result()
+        self._writing = {}
+
+    def close(self) -> None:
+        """Let the thread go, once everything is on the disk."""
+        self._writer.shutdown()
 
     def follow(self, iteration: int) -> None:
         """Take up the samples of an iteration that another process has added."""
         data = self._path(iteration).read_bytes()
-        self._take(iteration, data, safetensors.numpy.load(data))
-
-    def _take(self, iteration: int, data: bytes, samples: Arrays) -> None:
-        self._parts.append((iteration, samples))
         self._checksums[iteration] = hashlib.sha256(data).hexdigest()
+        self._take(iteration, safetensors.numpy.load(data))
+
+    def _take(self, iteration: int, samples: Arrays) -> None:
+        """Put samples into the rings, in place of the oldest; more than these hold leave only their newest."""
+        count = len(samples["results"])
+        self._sizes[iteration] = count
+        self._widen(samples)
+        kept = min(count, self._capacity)
+        places = np.arange(self._total + count - kept, self._total + count) % self._capacity
+        for name, array in samples.items():
+            ring = self._rings[name]
+            if name in LISTS:
+                ring[places, array.shape[1] :] = LISTS[name]
+                ring[places, : array.shape[1]] = array[count - kept :]
+            else:
+                ring[places] = array[count - kept :]
+        self._total += count
+
+    def _widen(self, samples: Arrays) -> None:
+        """Make rings for such samples, or longer lists in those that are there."""
+        for name, array in samples.items():
+            ring = self._rings.get(name)
+            if ring is None:
+                self._rings[name] = np.zeros((self._capacity, *array.shape[1:]), array.dtype)
+            elif name in LISTS and array.shape[1] > ring.shape[1]:
+                self._rings[name] = _widened(name, ring, array.shape[1])
 
     def newest(self) -> int:
         """Samples of the newest iteration, 0 before the first one."""
-        return len(self._parts[-1][1]["results"]) if self._parts else 0
+        return self._sizes[max(self._sizes)] if self._sizes else 0
 
     def forget(self, oldest: int) -> None:
         """Let go of the files that no window reaches any more.
@@ -109,18 +161,19 @@ class Replay:
         Args:
             oldest: the earliest iteration after which the run may still have to go on: its window stays whole.
         """
-        sizes = [len(samples["results"]) for iteration, samples in self._parts if iteration <= oldest]
-        reached = sum(sizes)
-        for size in sizes:
+        sizes = {iteration: size for iteration, size in self._sizes.items() if iteration <= oldest}
+        reached = sum(sizes.values())
+        for iteration, size in sizes.items():
             reached -= size
             if reached < self._capacity:
                 break
-            iteration, _ = self._parts.pop(0)
-            del self._checksums[iteration]
+            self.settle()
+            del self._sizes[iteration], self._checksums[iteration]
             self._path(iteration).unlink(missing_ok=True)
 
     def checksums(self) -> dict[str, str]:
-        """SHA-256 of the file of each iteration whose samples are in memory."""
+        """SHA-256 of every file that is kept, all of which are on the disk then."""
+        self.settle()
         return {str(iteration): checksum for iteration, checksum in self._checksums.items()}
 
     def restore(self, iteration: int, checksums: Mapping[str, str]) -> None:
@@ -137,9 +190,11 @@ class Replay:
         found = {int(path.stem.removeprefix("it_")) for path in self._folder.glob("it_*.safetensors")}
         kept = [number for number in known if number in found]
         self._checksums = {number: checksums[str(number)] for number in kept}
-        self._parts = [(number, self._read(number)) for number in kept]
+        self._rings, self._sizes, self._total = {}, {}, 0
+        for number in kept:
+            self._take(number, self._read(number))
         # Only the earliest are ever forgotten, and only when the others fill the window.
-        if kept != known[len(known) - len(kept) :] or (len(kept) < len(known) and len(self) < self._capacity):
+        if kept != known[len(known) - len(kept) :] or (len(kept) < len(known) and self._total < self._capacity):
             raise CheckpointError(f"samples are missing in {self._folder}")
         for number in found:
             if number > iteration:
@@ -153,17 +208,9 @@ class Replay:
             count: how many.
             window: newest samples to draw from, or all there are.
         """
-        sizes = [len(samples["results"]) for _, samples in self._parts]
-        starts = np.cumsum([0, *sizes])
-        total = int(starts[-1])
-        rows = rng.integers(max(0, total - window), total, count)
-        drawn: list[tuple[NDArray[np.int64], Arrays]] = []
-        for start, size, (_, samples) in zip(starts, sizes, self._parts, strict=False):
-            places = np.flatnonzero((rows >= start) & (rows < start + size))
-            if len(places):
-                drawn.append((places, {name: samples[name][rows[places] - start] for name in samples}))
-        order = np.argsort(np.concatenate([places for places, _ in drawn]))
-        return {name: array[order] for name, array in merge([samples for _, samples in drawn]).items()}
+        reach = min(window, len(self))
+        rows = (self._total - reach + rng.integers(0, reach, count)) % self._capacity
+        return {name: ring.take(rows, axis=0) for name, ring in self._rings.items()}
 
     def _path(self, iteration: int) -> pathlib.Path:
         return self._folder / f"it_{iteration:06d}.safetensors"

@@ -6,9 +6,11 @@ A run is iterations: play, learn, report. Ctrl-C ends it after the iteration at 
 import abc
 import contextlib
 import dataclasses
+import math
 import pathlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -24,6 +26,7 @@ from training.checkpoint import read_state, state_files
 from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
 from training.durable import Checkpoints, remove_leftovers, write_file
 from training.engines import torch_threads
+from training.memory import keep_freed_memory
 from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
 from training.ranks import Ranks, joined_ranks
 
@@ -31,6 +34,8 @@ RESUME_FOLDER = "resume"
 FINAL = "final"
 """Name of the checkpoint of a run that used up its budget."""
 BAD_BATCH_FILE = "bad_batch.safetensors"
+_SAVE_SECONDS = 5.0
+"""What a run that is killed may lose, at most, where an iteration takes no longer."""
 # A resumed run may have another budget or machine; everything else must be as it was.
 _MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
 _MAY_CHANGE_WITHIN = {"selfplay": {"engine", "workers"}}
@@ -74,6 +79,7 @@ class Run(abc.ABC):
         self.steps = 0
         self.minutes = 0.0
         self.saved = Checkpoints(run_dir / RESUME_FOLDER)
+        self._saved_at = -math.inf
 
     @property
     def progress(self) -> float:
@@ -120,6 +126,16 @@ class Run(abc.ABC):
             "minutes": self.minutes,
         }
         self.saved.save(self.iteration, state_files(arrays, counters | record))
+        self._saved_at = time.monotonic()
+
+    def save_if_due(self) -> None:
+        """Save the state, unless that was done a moment ago: where iterations are short, it would take as long as they.
+
+        Raises:
+            StorageError: the disk is full, or may not be written to.
+        """
+        if time.monotonic() - self._saved_at >= _SAVE_SECONDS:
+            self.save()
 
     def save_checkpoint(self, name: str | None = None) -> pathlib.Path:
         """Save the state for a resume, and the policy as a checkpoint whose folder is returned."""
@@ -191,6 +207,7 @@ def train_run(
         resume: go on with the run in it.
         console: for the progress bar and notes.
     """
+    keep_freed_memory()
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch_threads(config.threads or torch.get_num_threads()))
         ranks = stack.enter_context(joined_ranks(resolve_device(config.device)))

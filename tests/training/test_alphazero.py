@@ -29,6 +29,7 @@ SMALL = {
     "pool": {"share": 0.5, "every": 1, "capacity": 2},
     "shaping": {"weight": 0.5},
     "threads": 1,
+    "save_minutes": 1e-6,
     "seed": 3,
 }
 ITERATION = 2 * 12 * 8

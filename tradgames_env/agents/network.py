@@ -91,12 +91,20 @@ class PolicyValueNetwork(nn.Module):
         logits, value, margin = self.outputs(features, game)
         return logits, torch.cat([self._expected(value), margin], dim=-1)
 
-    def outputs(self, features: Tensor, game: int = 0) -> Outputs:
-        """What ``forward`` makes its answer of: the value as its head gives it, for losses over win, draw and loss."""
+    def outputs(self, features: Tensor, game: int = 0, policy_rows: Tensor | None = None) -> Outputs:
+        """What ``forward`` makes its answer of: the value as its head gives it, for losses over win, draw and loss.
+
+        Args:
+            features: (B, F) float32.
+            game: as above.
+            policy_rows: (R,) int64, the only positions whose logits (R, A) are wanted; of all when absent.
+        """
         hidden = self.stem(features)
         for block in self.blocks:
             hidden = block(hidden)
         for_policy, for_values = self.neck(hidden)
+        if policy_rows is not None:
+            for_policy = for_policy[policy_rows]
         return Outputs(self._logits(for_policy, game), self.value(for_values), self.margin(for_values))
 
     def values(self, features: Tensor) -> Tensor:
