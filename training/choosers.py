@@ -57,7 +57,9 @@ class Judge:
     def expectations(self, states: NDArray[np.int16], features: NDArray[np.float32]) -> Expectations:
         """What it expects at N positions (N, S), whose features are (N, F)."""
         with torch.inference_mode():
-            outputs = self._network.outputs(torch.from_numpy(features).to(next(self._network.parameters()).device))
+            device = next(self._network.parameters()).device
+            nobody = torch.empty(0, dtype=torch.int64, device=device)
+            outputs = self._network.outputs(torch.from_numpy(features).to(device), policy_rows=nobody)
             further = outputs.margin[:, 0].cpu().numpy()
             told = outputs.value.shape[1] == 3
             draws = torch.softmax(outputs.value, dim=1)[:, 1].cpu().numpy() if told else np.zeros_like(further)

@@ -127,12 +127,12 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: pathlib.Path, monke
 
 
 def test_the_window_grows_and_files_out_of_reach_go(tmp_path: pathlib.Path) -> None:
-    train(small(6), tmp_path / "run", console=QUIET)
+    train(small(7), tmp_path / "run", console=QUIET)
     windows = [line["data/window"] for line in read_metrics(tmp_path / "run" / "metrics.jsonl")]
     assert windows == sorted(windows)
     files = sorted(path.name for path in (tmp_path / "run" / "replay").iterdir())
-    assert files[-1] == "it_000006.safetensors"
-    assert len(files) < 6
+    assert files[-1] == "it_000007.safetensors"
+    assert len(files) < 7
 
 
 # -- a shard -------------------------------------------------------------------------------------------------------
