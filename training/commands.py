@@ -507,7 +507,7 @@ class Export:
     The file is read back and compared with the checkpoint on positions from play before it gets its name.
 
     For example:
-      tradgames export checkpoints/petteia --output petteia.onnx
+      tradgames export checkpoints/petteia-fr6 --output petteia.onnx
       tradgames evaluate onnx:petteia.onnx --against greedy
     """
 

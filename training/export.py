@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tradgames_env.agents.checkpoint import Checkpoint, GameRecord, PlayRecord, read_checkpoint
+from tradgames_env.agents.checkpoint import INCREMENTAL, Checkpoint, GameRecord, PlayRecord, read_checkpoint
 from tradgames_env.agents.layout import InputLayout
 from tradgames_env.agents.network import NetworkEvaluator, PolicyValueNetwork, load_network
 from tradgames_env.agents.onnx import INPUT, OUTPUTS, SHARES, OnnxAgent, OnnxRecord
@@ -68,11 +68,13 @@ def export_onnx(
 
     Raises:
         CheckpointError: the checkpoint cannot be used; a ``ValueError``.
-        ValueError: the checkpoint plays no such game, or several.
+        ValueError: the checkpoint plays no such game, or several, or holds no network to be played by itself.
         ExportError: the file does not answer as the network does.
         OSError: the file cannot be written.
     """
     checkpoint = read_checkpoint(folder)
+    if checkpoint.record.network.trunk == INCREMENTAL:
+        raise ValueError(f"{folder} is the evaluation of an alpha-beta search, which is of no use without that search")
     ruleset = _chosen(checkpoint, game, variant)
     play = checkpoint.record.play
     record = OnnxRecord(

@@ -18,8 +18,8 @@ from training.match import play_match
 count = int(os.environ.get("TUTORIAL_STEPS", "20"))
 
 with tempfile.TemporaryDirectory() as folder:
-    # As `tradgames export checkpoints/petteia --output petteia.onnx` does: written, read back, compared with torch.
-    result = export_onnx("checkpoints/petteia", pathlib.Path(folder) / "petteia.onnx")
+    # As `tradgames export checkpoints/petteia-fr6 --output petteia.onnx` does: written, read back, compared with torch.
+    result = export_onnx("checkpoints/petteia-fr6", pathlib.Path(folder) / "petteia.onnx")
     print(f"largest difference from torch: {result.difference:.0e}")
 
     # For any program in any language: observations as the environments give them, as many at a time as you like.
@@ -33,7 +33,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"its policy plays {games.position(index).notation(int(action))} and expects {worth:+.2f}")
 
     # Here, such a file is an agent like any other.
-    by_torch, by_onnx = tg.load_agent("checkpoints/petteia"), tg.load_agent(f"onnx:{result.path}")
+    by_torch, by_onnx = tg.load_agent("checkpoints/petteia-fr6"), tg.load_agent(f"onnx:{result.path}")
     position = games.position(0)
     for name, agent in (("torch", by_torch), ("ONNX Runtime", by_onnx)):
         start = time.perf_counter()

@@ -35,6 +35,11 @@ from training.export import ExportError, export_onnx, positions_from_play
 Model = onnx.ModelProto
 
 
+def test_evaluations_of_a_search_are_not_exported(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ValueError, match="the evaluation of an alpha-beta search"):
+        export_onnx("checkpoints/petteia", tmp_path / "petteia.onnx")
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[pathlib.Path, pathlib.Path]:
     """A checkpoint of the smallest Puluc, and the file exported from it."""

@@ -265,8 +265,8 @@ def test_blocks_are_the_same_whatever_was_played_before() -> None:
 
 
 def test_weights_are_those_of_checkpoints() -> None:
-    agents = {"random": load_agent("random"), "net": load_agent("checkpoints/petteia")}
-    record = json.loads(pathlib.Path("checkpoints/petteia/checkpoint.json").read_text())
+    agents = {"random": load_agent("random"), "net": load_agent("checkpoints/petteia-fr6")}
+    record = json.loads(pathlib.Path("checkpoints/petteia-fr6/checkpoint.json").read_text())
     assert weights_of(agents) == {"net": record["sha256"]}
 
 
