@@ -67,7 +67,7 @@ class Recorder:
     """A plugin of pytest that adds to a JSON file what passed, with which versions, and how fast.
 
     Args:
-        path: what is already in the file about other libraries stays, so several environments can write one.
+        path: what is already in the file stays, so several environments can write one.
     """
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -93,13 +93,12 @@ class Recorder:
         known = json.loads(self._path.read_text()) if self._path.exists() else {}
         for module, tests in self._outcomes.items():
             library = LIBRARIES[module]
-            known[library.title] = {
-                "limits": list(library.limits),
-                "python": platform.python_version(),
-                "speed": self._speeds.get(module, {}),
-                "tests": tests,
-                "versions": _versions(library.packages),
-            }
+            entry = known.setdefault(library.title, {"tests": {}, "versions": {}, "speed": {}})
+            entry |= {"limits": list(library.limits), "python": platform.python_version()}
+            entry["tests"] |= tests
+            # What is there already was tested first, in the environment that has most of the libraries.
+            entry["versions"] = _versions(library.packages) | entry["versions"]
+            entry["speed"] |= self._speeds.get(module, {})
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
 
