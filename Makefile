@@ -1,13 +1,15 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
 # make test-cluster  runs the tests that need Ray, in a virtual environment of their own
+# make test-integrations  runs the tests of all libraries in three virtual environments: RLlib and AgileRL hold others back
+# make test-matrix  runs the tests of the environments with the oldest and newest versions of what they stand on
 # make strength   lets every checkpoint in checkpoints/ play a ladder and notes the ratings beside it; goes on if stopped
 # make solve-all  makes the tables of exact values of docs/solving.md in some minutes, for the agent called perfect
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types imports site pytest test-cluster docs bench strength solve-all clean
+.PHONY: setup demo test lint types imports site pytest test-cluster test-integrations test-matrix docs bench strength solve-all clean
 
 setup: $(READY)
 
@@ -43,6 +45,30 @@ test-cluster:
 	.venv-ray/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev,ray]"
 	.venv-ray/bin/python -m pytest tests/cluster
 
+RECORD := --record-compatibility build/compatibility.json
+# without compiling what is never imported, which would take as much space as a library
+QUIET_PIP := install --quiet --disable-pip-version-check --no-compile
+
+test-integrations: .venv-integrations/.ready .venv-rllib/.ready .venv-agilerl/.ready
+	rm -f build/compatibility.json
+	.venv-integrations/bin/python -m pytest tests/integrations $(RECORD)
+	.venv-rllib/bin/python -m pytest tests/integrations/test_rllib.py tests/integrations/test_speed.py $(RECORD)
+	.venv-agilerl/bin/python -m pytest tests/integrations/test_agilerl.py tests/integrations/test_speed.py $(RECORD)
+	.venv-agilerl/bin/python -m pytest tests/integrations/test_gymnasium.py -k minari $(RECORD)
+
+.venv-integrations/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-integrations
+	.venv-integrations/bin/pip $(QUIET_PIP) --constraint constraints.txt --editable ".[train,integrations,tianshou]" pytest
+	touch $@
+
+.venv-rllib/.ready .venv-agilerl/.ready: .venv-%/.ready: pyproject.toml constraints-%.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/pip $(QUIET_PIP) --constraint constraints-$*.txt --editable ".[$*]" pytest
+	touch $@
+
+test-matrix:
+	$(PYTHON) tests/matrix.py
+
 site: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
@@ -70,4 +96,4 @@ solve-all: setup
 	$(BIN)/tradgames solve yote --part endings-2v2
 
 clean:
-	rm -rf .venv .venv-ray build *.egg-info
+	rm -rf .venv .venv-agilerl .venv-integrations .venv-matrix .venv-ray .venv-rllib build *.egg-info

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import json
 import pathlib
 import random
 import sys
@@ -30,6 +31,7 @@ from training.metrics import METRICS
 
 FOLDER = pathlib.Path(__file__).parent
 BY_HAND = FOLDER / "game_pages.toml"
+COMPATIBILITY = FOLDER / "compatibility.json"
 Row = tuple[str, ...]
 NOTE = "<!-- written by docs/generate.py; do not edit -->\n"
 # A position in the middle of each game makes a better picture than the start.
@@ -255,6 +257,15 @@ and it is refused if the game's rules or the encoder have another version.
 """
 
 
+COMPATIBILITY_TEXT = """`make test-integrations` sets up three environments from a fresh checkout, runs the tests of
+every library in them and notes what passed in `build/compatibility.json`; this page is made from the copy in
+`docs/compatibility.json`. RLlib holds Gymnasium at 1.2.2, AgileRL PettingZoo below 1.27 and tensordict below
+TorchRL's, so each has an environment of its own; all others live in one. Speeds are decisions with random legal moves
+in Puluc `box`, on a machine that did other things as well: lower bounds. [In other libraries](libraries.md) says how
+each is used.
+"""
+
+
 def training_page() -> str:
     """Method, every setting and every metric."""
     rows: list[Row] = []
@@ -271,6 +282,27 @@ def training_page() -> str:
         "`tradgames train --config FILE --ppo.epochs 4`.\n\n"
         f"{table(('setting', 'default', 'meaning'), rows)}\n## Metrics\n\n{table(('metric', 'meaning'), metrics)}"
     )
+
+
+def compatibility_page() -> str:
+    """What the tests of the libraries did, as ``make test-integrations`` noted it."""
+    libraries: dict[str, Any] = json.loads(COMPATIBILITY.read_text(encoding="utf-8"))
+    made = [f"{NOTE}# What works with which version\n\n{COMPATIBILITY_TEXT}"]
+    for title, library in libraries.items():
+        versions = ", ".join(f"{package} {version}" for package, version in library["versions"].items())
+        outcomes = library["tests"].items()
+        lines = [
+            f"**Versions**: {versions}; Python {library['python']}.",
+            *(
+                f"**{outcome.capitalize()}**: {'; '.join(tests)}."
+                for outcome in ("passed", "skipped", "failed")
+                if (tests := [test for test, found in outcomes if found == outcome])
+            ),
+            *(f"**Speed**: {way}, {speed:,} decisions a second." for way, speed in library["speed"].items()),
+            *(f"**Known limit**: {limit}." for limit in library["limits"]),
+        ]
+        made.append(f"## {title}\n\n" + "\n\n".join(lines) + "\n")
+    return "\n".join(made)
 
 
 def settings_of(section: type[pydantic.BaseModel]) -> list[tuple[str, pydantic.fields.FieldInfo]]:
@@ -295,7 +327,11 @@ def picture(game: str) -> str:
 
 def pages() -> dict[pathlib.Path, str]:
     """Every generated file with its content."""
-    made = {FOLDER / "encoding.md": encoding_page(), FOLDER / "training.md": training_page()}
+    made = {
+        FOLDER / "compatibility.md": compatibility_page(),
+        FOLDER / "encoding.md": encoding_page(),
+        FOLDER / "training.md": training_page(),
+    }
     for game in tg.games():
         made[FOLDER / "games" / f"{game}.md"] = game_page(game)
         made[FOLDER / "images" / f"{game}.svg"] = picture(game)
