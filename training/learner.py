@@ -1,10 +1,14 @@
 """The gradient steps of training by search: from samples to weights, and to the averaged weights that play.
 
-Letters: B samples of a step, F features, A actions, K most legal actions of a sample.
+A network may learn several games at once: each step then takes equally many samples of each, and its loss is the mean
+of theirs.
+
+Letters: B samples of a game in a step, F features, A actions, K most legal actions of a sample.
 """
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tradgames_env.agents.layout import InputLayout
+from tradgames_env.agents.layout import FeatureReader, InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities
-from tradgames_env.encoding import PLANES
+from tradgames_env.encoding import PLANES, Encoder
 from tradgames_env.rules.ruleset import Ruleset
 from training.config import LearnerConfig
 from training.ranks import ALONE, Ranks
@@ -28,7 +32,7 @@ _LARGEST_LOSS = 1e4
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
-    """Samples of a gradient step; see ``training.replay``.
+    """Samples of a game in a gradient step; see ``training.replay``.
 
     Attributes:
         features: (B, F) float32.
@@ -63,22 +67,20 @@ class Reflection:
     Args:
         sites: (sites,) int64, see ``GameRules.mirror``.
         actions: (A,) int64.
-        layout: of the network's inputs.
         ruleset: the game.
     """
 
-    def __init__(
-        self, sites: NDArray[np.int64], actions: NDArray[np.int64], layout: InputLayout, ruleset: Ruleset
-    ) -> None:
+    def __init__(self, sites: NDArray[np.int64], actions: NDArray[np.int64], ruleset: Ruleset) -> None:
         self._actions = actions.astype(np.int16)
-        _, width = layout.board
-        area = layout.board[0] * width
+        height, width = ruleset.layout.height, ruleset.layout.width
+        area = height * width
         cells = np.array([row * width + column for row, column in ruleset.layout.cells])
         moved = np.arange(area)
         moved[cells] = cells[sites]
-        planes, places = np.divmod(layout.cells, area)
+        informative = Encoder(ruleset).informative_cells()
+        planes, places = np.divmod(informative, area)
         is_site = np.array([plane.kind == "site" for plane in PLANES])[planes]
-        columns = {int(cell): column for column, cell in enumerate(layout.cells)}
+        columns = {int(cell): column for column, cell in enumerate(informative)}
         targets = planes * area + np.where(is_site, moved[places], places)
         self._features = np.array([columns[int(cell)] for cell in targets])
 
@@ -89,13 +91,28 @@ class Reflection:
         samples["actions"][rows] = np.where(actions >= 0, self._actions[actions], -1)
 
 
+class Subject:
+    """One of the games that a network learns, as its learner sees it.
+
+    Args:
+        ruleset: the game.
+        layout: of the network's inputs.
+        mirror: show half of the samples reflected, if the game has this symmetry.
+    """
+
+    def __init__(self, ruleset: Ruleset, layout: InputLayout, mirror: bool) -> None:
+        self.reader = FeatureReader(ruleset, layout)
+        mirrored = ruleset.rules.mirror(ruleset.options) if mirror else None
+        self.reflection = Reflection(*mirrored, ruleset) if mirrored else None
+
+
 class Learner:
     """A network that learns, its optimiser, and the average of its weights.
 
     Args:
         network: with its first weights, on the device where it learns.
         config: how to learn.
-        reflection: of the samples; None where the game has none, or shall not use it.
+        subjects: the games, in the order of the network's policy heads.
         ranks: the processes that share each step; all must be told to learn from the same samples.
     """
 
@@ -103,56 +120,62 @@ class Learner:
         self,
         network: PolicyValueNetwork,
         config: LearnerConfig,
-        reflection: Reflection | None,
+        subjects: Sequence[Subject],
         ranks: Ranks = ALONE,
     ) -> None:
         self.network = network
         self._ranks = ranks
         self._config = config
-        self._reflection = reflection
-        self._actions = network.record.actions[0]
+        self.subjects = subjects
+        self.part_size = config.batch_size // len(subjects)
+        """Samples of each game in a gradient step."""
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
         self.average = {name: tensor.clone() for name, tensor in network.state_dict().items()}
 
-    def learn(self, samples: Arrays, progress: float, rng: np.random.Generator) -> dict[str, float]:
-        """Take gradient steps on samples, each once; returns means over the steps by metric name.
+    def learn(self, samples: Sequence[Arrays], progress: float, rng: np.random.Generator) -> list[dict[str, float]]:
+        """Take gradient steps on samples, each once; returns means over the steps by metric name, for each game.
 
         Args:
-            samples: arrays by name, reflected in place.
+            samples: of each game, equally many: arrays by name, reflected in place.
             progress: of the run, which the learning rate follows.
             rng: draws which samples are reflected.
 
         Raises:
             NonFiniteLossError: the loss of a batch is not a number, or beyond all measure; the network is as before.
         """
-        count = len(samples["results"])
-        if self._reflection is not None:
-            self._reflection.apply(samples, np.flatnonzero(rng.random(count) < 0.5))
+        count = len(samples[0]["results"])
+        for subject, arrays in zip(self.subjects, samples, strict=True):
+            if subject.reflection is not None:
+                subject.reflection.apply(arrays, np.flatnonzero(rng.random(count) < 0.5))
         rate = learning_rate(self._config, progress)
         self.optimiser.param_groups[0]["lr"] = rate
-        parts = []
-        for begin in range(0, count, self._config.batch_size):
-            end = begin + self._config.batch_size
-            parts.append(self._step(self._batch({name: array[begin:end] for name, array in samples.items()})))
-        means = self._ranks.sum(torch.stack([torch.stack(list(part.values())) for part in parts]).mean(dim=0))
-        return dict(zip(parts[0], means.tolist(), strict=True)) | {"schedule/learning_rate": rate}
+        steps = []
+        for begin in range(0, count, self.part_size):
+            rows = slice(begin, begin + self.part_size)
+            parts = [{name: array[rows] for name, array in arrays.items()} for arrays in samples]
+            steps.append(self._step([self._batch(game, part) for game, part in enumerate(parts)]))
+        numbers = [[torch.stack(list(part.values())) for part in parts] for parts in steps]
+        means = self._ranks.sum(torch.stack([torch.stack(parts) for parts in numbers]).mean(dim=0))
+        names = list(steps[0][0])
+        return [dict(zip(names, of_game, strict=True)) | {"schedule/learning_rate": rate} for of_game in means.tolist()]
 
-    def _batch(self, samples: Arrays) -> Batch:
+    def _batch(self, game: int, samples: Arrays) -> Batch:
         device = next(self.network.parameters()).device
 
         def tensor(array: NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(device)
 
         # Where there is no action, a column behind the last one takes what is written.
+        count = self.network.record.actions[game]
         actions = tensor(samples["actions"]).long()
-        places = torch.where(actions >= 0, actions, self._actions)
-        wide = torch.zeros((len(actions), self._actions + 1), device=device)
-        policies = wide.scatter(1, places, tensor(samples["probabilities"]).float())[:, : self._actions]
-        legal = wide.scatter(1, places, 1.0)[:, : self._actions] > 0.0
+        places = torch.where(actions >= 0, actions, count)
+        wide = torch.zeros((len(actions), count + 1), device=device)
+        policies = wide.scatter(1, places, tensor(samples["probabilities"]).float())[:, :count]
+        legal = wide.scatter(1, places, 1.0)[:, :count] > 0.0
         return Batch(
-            features=tensor(samples["features"]).float(),
+            features=tensor(self.subjects[game].reader.spread(samples["features"])).float(),
             legal=legal,
             policies=policies,
             weights=tensor(samples["weights"]),
@@ -161,22 +184,28 @@ class Learner:
             margins=tensor(samples["margins"]),
         )
 
-    def _step(self, batch: Batch) -> dict[str, Tensor]:
-        mine = batch.part(self._ranks.rows(len(batch)))
-        share = Share(len(mine) / len(batch), batch.weights.sum().clamp(min=1.0))
-        loss, parts = losses(self.network, mine, self._config, share)
-        whole = self._ranks.sum(loss.detach()).item()
-        if not abs(whole) < _LARGEST_LOSS:
-            raise NonFiniteLossError(batch, whole)
+    def _step(self, batches: Sequence[Batch]) -> list[dict[str, Tensor]]:
+        """One gradient step on a batch of each game; the metrics of each."""
+        found = [self._losses(game, batch) for game, batch in enumerate(batches)]
+        each = torch.stack([loss for loss, _ in found])
+        for batch, whole in zip(batches, self._ranks.sum(each.detach()).tolist(), strict=True):
+            if not abs(whole) < _LARGEST_LOSS:
+                raise NonFiniteLossError(batch, whole)
         self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        each.mean().backward()  # type: ignore[no-untyped-call]
         self._ranks.sum_gradients(self.network.parameters())
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.max_grad_norm)
         self.optimiser.step()
         with torch.no_grad():
             for name, tensor in self.network.state_dict().items():
                 self.average[name].lerp_(tensor, 1.0 - self._config.average)
-        return parts | {"gradient/norm": norm.detach() / self._ranks.count}
+        return [parts | {"gradient/norm": norm.detach() / self._ranks.count} for _, parts in found]
+
+    def _losses(self, game: int, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """What this process's part of a batch adds to the loss, and to the metrics."""
+        mine = batch.part(self._ranks.rows(len(batch)))
+        share = Share(len(mine) / len(batch), batch.weights.sum().clamp(min=1.0))
+        return losses(self.network, mine, self._config, share, game)
 
     # -- for a resume ------------------------------------------------------------------------------------------------
 
@@ -213,14 +242,14 @@ class Share:
 
 
 def losses(
-    network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, share: Share
+    network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, share: Share, game: int
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """What a part of a batch adds to the loss of the whole, and to the metrics by name, detached.
+    """What a part of a batch of one game adds to the loss of the whole, and to the metrics by name, detached.
 
     A value of win, draw and loss is learned by cross-entropy with the shares expected of each: unlike a squared error
     it goes on correcting a network that is sure of the wrong result. A scalar value is learned by its squared error.
     """
-    outputs = network.outputs(batch.features)
+    outputs = network.outputs(batch.features, game)
     # A row without legal actions would be uniform over nothing; its weight is 0.
     legal = batch.legal | (batch.weights == 0.0)[:, None]
     log_probabilities = masked_log_probabilities(outputs.logits, legal)

@@ -21,7 +21,7 @@ from torch import Tensor
 from tradgames_env.agents.checkpoint import CheckpointError
 from tradgames_env.agents.network import resolve_device
 from training.checkpoint import read_state, state_files
-from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
+from training.config import BudgetConfig, ConfigError, ShapingConfig, TrainConfig, parse_config
 from training.durable import Checkpoints, remove_leftovers, write_file
 from training.engines import torch_threads
 from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
@@ -224,7 +224,7 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
         note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}, resume to go on"
         console.print(note, markup=False, highlight=False, soft_wrap=True)
         return folder
-    label = config.game.ruleset().label
+    label = ", ".join(ruleset.label for ruleset in config.rulesets())
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
     return run.save_checkpoint(FINAL)
 
@@ -257,9 +257,9 @@ def linear(start: float, end: float, progress: float) -> float:
     return start + (end - start) * progress
 
 
-def shaping_weight(config: TrainConfig, progress: float) -> float:
-    """What the margin is worth at this point of a run: it falls to 0, linearly, at ``shaping.until``."""
-    return config.shaping.weight * max(0.0, 1.0 - progress / max(config.shaping.until, 1e-9))
+def shaping_weight(config: ShapingConfig, progress: float) -> float:
+    """What the margin is worth at this point of a run: it falls to 0, linearly, at ``until``."""
+    return config.weight * max(0.0, 1.0 - progress / max(config.until, 1e-9))
 
 
 def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:
