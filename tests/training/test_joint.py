@@ -186,24 +186,20 @@ def test_a_step_takes_equally_many_samples_of_each_game(tmp_path: pathlib.Path) 
     assert set(map(tuple, seen)) == {(21, 21, 21)}
 
 
-def test_one_network_beats_random_in_two_games(tmp_path: pathlib.Path) -> None:
-    games = [
-        {"name": "yote", "variant": "mini"},
-        {"name": "puluc", "variant": "mini", "pool": {"share": 0.0}, "search": {"improver": "expectimax"}},
-    ]
+def test_one_network_beats_random_in_its_games(tmp_path: pathlib.Path) -> None:
+    plain = {"pool": {"share": 0.0}, "variant": "mini"}
+    games = [{"name": "petteia", **plain}, {"name": "yote", **plain}, {**GAMES[1], "selfplay": {}}]
     config = joint(
         games=games,
         network={"width": 48},
         search={"simulations": 16, "fast_simulations": 6},
         selfplay={"games": 64, "decisions": 16, "horizon": 32},
         replay={"first_window": 8_000, "window": 20_000},
-        learner={"batch_size": 256, "learning_rate": 3e-3},
-        budget={"steps": 60_000},
-        pool={"share": 0.0},
+        learner={"batch_size": 384, "learning_rate": 3e-3},
+        budget={"steps": 90_000},
         play={"plies": 1},
     )
     folder = train(config, tmp_path / "run", console=QUIET)
-    for ruleset in config.rulesets():
-        match = play_match(folder, "random", ruleset, games=200, seed=1)
-        print(ruleset.label, match.score)
-        assert match.score > 0.6, ruleset.label
+    petteia, yote, puluc = (play_match(folder, "random", game, games=200, seed=1).score for game in config.rulesets())
+    # Luck decides most of Puluc.
+    assert (petteia > 0.8, yote > 0.8, puluc > 0.5) == (True, True, True), (petteia, yote, puluc)
