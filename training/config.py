@@ -336,8 +336,7 @@ class AlphaZeroTrainConfig(TrainConfig):
 
     game: GameConfig | None = None
     games: Annotated[tuple[LearnedGameConfig, ...], Field(strict=False)] = ()
-    """Several games for one network, in place of ``game``: each a name, a variant, options, and what differs for it in
-    the sections shaping, pool, search, selfplay and replay."""
+    """Several games for one network, in place of ``game``, each with what differs for it from the run's sections."""
     method: Literal["alphazero"]
     """See the other method."""
     network: SearchNetworkConfig = SearchNetworkConfig()
