@@ -147,7 +147,7 @@ def played(game: str, example: dict[str, Any]) -> tuple[tg.Position, tg.Position
     Raises:
         ValueError: what the example says of the last position is not so.
     """
-    before = tg.Position.from_text(game, example["position"])
+    before = tg.Position.from_text(game, example["position"], seed=1)
     after = before.copy()
     for move in example["moves"]:
         after.push(move)
@@ -184,9 +184,10 @@ def example_text(game: str, number: int, example: dict[str, Any]) -> str:
 
 TRAINING = """# Training
 
-`tradgames train` learns a game by self-play, by one of two methods. `method = "ppo"` is masked PPO (Schulman et al.,
+`tradgames train` learns a game by self-play, by one of three methods. `method = "ppo"` is masked PPO (Schulman et al.,
 2017): one evaluation a move, for a fair player in a minute. `method = "alphazero"` searches before it moves and learns
-what the search found: slower, stronger. `configs/README.md` says which file trains what.
+what the search found: slower, stronger. `method = "alphabeta"` learns the evaluation of a classical search, for
+tactical games without dice. `configs/README.md` says which file trains what.
 
 ## Masked PPO
 
@@ -225,6 +226,21 @@ An iteration plays some decisions in every game with search, adds them to the sa
   (`selfplay.sparse_share`, Petteia), games against past policies, reflected samples.
 - **Shards.** Self-play is split into `selfplay.shards` pure functions. Processes or a Ray cluster compute them
   (`selfplay.engine`), and the result is the same on any number of workers, whoever of them dies meanwhile.
+
+## Alpha-beta
+
+Petteia is tactical and some fifty moves wide: a search that sees a little further wins. So the evaluation is kept small
+enough to be followed move by move, and a core looks at millions of positions a second.
+
+- **Search.** Iterative deepening with a table of positions, captures and killers first, late quiet moves reduced,
+  captures followed to their end, repetitions as draws. A lead counts the less the sooner the game ends by its quiet
+  clock, so a player who leads makes progress. The budget is `play.simulations` positions for a move.
+- **Evaluation.** One hidden layer over the pieces as each side sees them, in integers; an output row for each eighth of
+  the pieces on the board.
+- **Learning.** Both sides search `deepening.positions` positions a move. A position whose best move captures nothing is
+  learned from when its game is over: `deepening.trust` of what the search said, the rest how the game ended. Before the
+  first step of learning the margin alone is the evaluation; nothing else is given. `shaping.weight` is what the margin
+  of a drawn game is worth; it falls to 0 during the run.
 
 ### Several games, one network
 

@@ -364,10 +364,15 @@ class Position:
         A search should pass a seed, or it foresees the throws of the game it was copied from.
         """
         other = Position.__new__(Position)
-        other.__setstate__(self.__getstate__())
+        other._hold(self.ruleset, self.chance, list(self._stack))
+        other._memory[:] = self._memory
         if seed is not None:
             other._rng[:] = generator_word(seed)
         return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Position":
+        """As ``copy``: the rules are shared, not copied."""
+        return self.copy()
 
     def text(self) -> str:
         """The position in one line, as RULES describes for each game."""

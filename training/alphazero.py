@@ -7,6 +7,7 @@ run that was killed goes on as if it never had been.
 A network may learn several games: each has its own shards and samples, and every gradient step takes of all of them.
 """
 
+import concurrent.futures
 import dataclasses
 import itertools
 import pathlib
@@ -22,19 +23,22 @@ from tradgames_env.agents.checkpoint import NetworkRecord
 from tradgames_env.agents.layout import InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, resolve_device
 from tradgames_env.processors import cores
+from training.against_perfect import AgainstPerfect
 from training.checkpoint import write_checkpoint
 from training.config import AlphaZeroTrainConfig, ConfigError, LearnedGameConfig
-from training.engines import Engine, open_engine
+from training.engines import Engine, open_engine, torch_threads
 from training.learner import Learner, Subject
 from training.metrics import game_metrics
 from training.ranks import ALONE, Ranks
 from training.replay import Replay, merge, policy_weights
-from training.rollout import GameCounts
+from training.rollout import sum_counts
 from training.run import Run, joined, linear, part_of, shaping_weight
 from training.selfplay import Arrays, ShardResult, ShardTask, play_shard
 
 REPLAY_FOLDER = "replay"
 _WEIGHTS, _ORDER = 0, 1
+_FOR_ONE_THREAD = 100_000
+"""Numbers of a network below which threads wait for each other longer than they compute."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -47,6 +51,7 @@ class _Game:
         place: of its files in the folder of the run, and of what is noted of them.
         replay: its samples.
         shards: what its shards gave back; None before their games began.
+        against_perfect: measures it, where there is a table.
     """
 
     config: LearnedGameConfig
@@ -54,14 +59,22 @@ class _Game:
     place: str
     replay: Replay
     shards: list[Arrays | None]
+    against_perfect: AgainstPerfect
 
     @classmethod
-    def begin(cls, config: LearnedGameConfig, run_dir: pathlib.Path, *, alone: bool) -> Self:
-        """The game at the start of a run."""
-        prefix = "" if alone else f"{config.label}/"
-        place = REPLAY_FOLDER if alone else f"{REPLAY_FOLDER}/{config.label}"
-        replay = Replay(run_dir / place, config.replay.window)
-        return cls(config, prefix, place, replay, [None] * config.selfplay.shards)
+    def begin(cls, config: AlphaZeroTrainConfig, number: int, run_dir: pathlib.Path) -> Self:
+        """The game of that number at the start of a run."""
+        game, rulesets = config.learned()[number], config.rulesets()
+        alone = len(rulesets) == 1
+        prefix = "" if alone else f"{game.label}/"
+        place = REPLAY_FOLDER if alone else f"{REPLAY_FOLDER}/{game.label}"
+        replay = Replay(run_dir / place, game.replay.window)
+        return cls(game, prefix, place, replay, [None] * game.selfplay.shards, AgainstPerfect(number, rulesets))
+
+    @property
+    def ready(self) -> bool:
+        """Whether there are enough samples to learn from."""
+        return len(self.replay) >= max(1, self.config.replay.fewest)
 
     @property
     def decisions(self) -> int:
@@ -95,7 +108,7 @@ class _Game:
         stored["weights"] = policy_weights(taught, surprises, surprise_share)
         self.replay.add(iteration, stored)
         return {
-            **game_metrics(_sum_counts([result.counts for result in results])),
+            **game_metrics(sum_counts([result.counts for result in results])),
             "data/learned_share": len(samples["results"]) / self.decisions,
             "search/surprise": _mean_where(surprises, taught),
         }
@@ -141,9 +154,10 @@ class AlphaZeroRun(Run):
         layout = InputLayout.of(rulesets, whole_planes=record.trunk == "conv")
         subjects = [Subject(ruleset, layout, config.learner.mirror) for ruleset in rulesets]
         self.learner = Learner(network.to(resolve_device(config.device)), config.learner, subjects, ranks)
-        learned = config.learned()
-        self._games = [_Game.begin(game, run_dir, alone=len(learned) == 1) for game in learned]
+        self._games = [_Game.begin(config, number, run_dir) for number in range(len(rulesets))]
         self._policies: dict[int, Arrays] = {}
+        self._learning_seconds = 0.0
+        self._background = concurrent.futures.ThreadPoolExecutor(1)
         self._engine = self._open_engine() if ranks.first else None
 
     def _open_engine(self) -> Engine:
@@ -157,13 +171,16 @@ class AlphaZeroRun(Run):
         """Play with search, learn from it, and report."""
         progress = self.progress
         started = time.perf_counter()
-        report = self._play(self._engine, progress) if self._engine else {}
+        overlap = self._config.selfplay.overlap
+        results = self._begin_play(self._engine, progress) if self._engine else None
+        metrics = self._learn(progress) if overlap else {}
+        report = self._end_play(results, started) if results else {}
         self.ranks.of_first(0.0)  # the samples are on the disk
         if not self._engine:
             for game in self._games:
                 game.replay.follow(self.iteration + 1)
-        played = time.perf_counter()
-        metrics = self._learn(progress)
+        if not overlap:
+            metrics = self._learn(progress)
         learned = time.perf_counter()
         self.iteration += 1
         self.steps += self._decisions()
@@ -180,10 +197,11 @@ class AlphaZeroRun(Run):
             "minutes": self.minutes,
             "progress": self.progress,
             "speed/decisions_per_second": self._decisions() / seconds,
-            "speed/update_share": (learned - played) / seconds,
+            "speed/update_share": self._learning_seconds / seconds,
             **report,
             **self._of_games([game.schedules(progress) for game in self._games]),
             **metrics,
+            **self._of_games([game.against_perfect.measure(self._playing_network()) for game in self._games]),
         }
 
     def _of_games(self, metrics: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -202,11 +220,26 @@ class AlphaZeroRun(Run):
     def _num_shards(self) -> int:
         return sum(len(game.shards) for game in self._games)
 
-    def _play(self, engine: Engine, progress: float) -> dict[str, float]:
-        """Play all shards, keep the samples, and report."""
-        started = time.perf_counter()
+    def _begin_play(self, engine: Engine, progress: float) -> Callable[[], list[ShardResult]]:
+        """Begin to play all shards; who asks for the results waits for them.
+
+        Everything is in the tasks, so that learning meanwhile changes nothing.
+        """
         self._freeze()
-        results = list(engine.map(play_shard, self._tasks(progress)))
+        tasks = self._tasks(progress)
+
+        def play() -> list[ShardResult]:
+            return list(engine.map(play_shard, tasks))
+
+        selfplay = self._config.selfplay
+        # In this process, two that compute at once would only share torch's settings.
+        if not selfplay.overlap or selfplay.engine == "serial":
+            return play
+        return self._background.submit(play).result
+
+    def _end_play(self, play: Callable[[], list[ShardResult]], started: float) -> dict[str, float]:
+        """Wait for all shards, keep the samples, and report."""
+        results = play()
         seconds = time.perf_counter() - started
         simulations = sum(result.simulations for result in results)
         return {"speed/simulations_per_second": simulations / seconds, **self._keep(results)}
@@ -262,23 +295,32 @@ class AlphaZeroRun(Run):
         return self._of_games(metrics)
 
     def _learn(self, progress: float) -> dict[str, float]:
-        config = self._config
-        rng = np.random.default_rng((config.seed, self.iteration, self._num_shards(), _ORDER))
+        """Learn as much as the newest samples allow, and report; nothing before there are enough of them."""
+        config, started = self._config, time.perf_counter()
+        self._learning_seconds = 0.0
         new = sum(game.replay.newest() for game in self._games)
         batches = round(config.replay.reuse * new / config.learner.batch_size)
-        if batches == 0 or not all(len(game.replay) for game in self._games):
+        if batches == 0 or not all(game.ready for game in self._games):
             return {}
+        rng = np.random.default_rng((config.seed, self.iteration, self._num_shards(), _ORDER))
         count = batches * self.learner.part_size
         drawn = [game.replay.draw(rng, count, game.window(progress)) for game in self._games]
-        return self._of_games(self.learner.learn(drawn, progress, rng))
+        small = self.learner.network.record.num_parameters < _FOR_ONE_THREAD
+        with torch_threads(1 if small else torch.get_num_threads()):
+            metrics = self._of_games(self.learner.learn(drawn, progress, rng))
+        self._learning_seconds = time.perf_counter() - started
+        return metrics
 
     # -- files -------------------------------------------------------------------------------------------------------
 
     def write_policy(self, folder: pathlib.Path) -> None:
         """Write the weights that play as a checkpoint."""
+        write_checkpoint(folder, self._playing_network(), self.config, self.steps)
+
+    def _playing_network(self) -> PolicyValueNetwork:
         network = PolicyValueNetwork(self.learner.network.record)
         network.load_state_dict({name: torch.from_numpy(array) for name, array in self.learner.averaged().items()})
-        write_checkpoint(folder, network, self.config, self.steps)
+        return network
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """What a resume needs beside the counters of every run: arrays by name, and JSON."""
@@ -299,16 +341,9 @@ class AlphaZeroRun(Run):
 
     def close(self) -> None:
         """Let the workers go."""
+        self._background.shutdown()
         if self._engine:
             self._engine.__exit__(None, None, None)
-
-
-def _sum_counts(counts: list[GameCounts]) -> GameCounts:
-    total = GameCounts()
-    for part in counts:
-        for name, value in vars(part).items():
-            setattr(total, name, getattr(total, name) + value)
-    return total
 
 
 def _mean_where(numbers: NDArray[np.float32], wanted: NDArray[np.bool_]) -> float:

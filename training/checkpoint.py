@@ -5,14 +5,16 @@ import hashlib
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
+from torch import Tensor
 
 from tradgames_env.agents.checkpoint import (
+    INCREMENTAL,
     RECORD_FILE,
     WEIGHTS_FILE,
     CheckpointError,
@@ -22,7 +24,7 @@ from tradgames_env.agents.checkpoint import (
     PlayRecord,
     read_record,
 )
-from tradgames_env.agents.network import PolicyValueNetwork
+from tradgames_env.agents.incremental import POSITIONS
 from tradgames_env.encoding import ENCODER_VERSION
 from training.config import TrainConfig
 from training.durable import write_folder
@@ -33,12 +35,25 @@ STATE_ARRAYS_FILE = "arrays.safetensors"
 STATE_RECORD_FILE = "record.json"
 _PACKAGES = ("numpy", "numba", "torch", "safetensors")
 _STATE_VERSION = "2"
-_METHODS = {"ppo": ("PPO self-play", "masked PPO"), "alphazero": ("search and self-play", "learning from search")}
+_METHODS = {
+    "ppo": ("PPO self-play", "masked PPO"),
+    "alphazero": ("search and self-play", "learning from search"),
+    "alphabeta": ("alpha-beta and self-play", "learning from alpha-beta search"),
+}
 """Title and means of each method, for people."""
 
 
+class RecordedNetwork(Protocol):
+    """What can be written as a checkpoint."""
+
+    record: NetworkRecord
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Its tensors by the names of the record."""
+
+
 def write_checkpoint(
-    folder: pathlib.Path, network: PolicyValueNetwork, config: TrainConfig, steps: int
+    folder: pathlib.Path, network: RecordedNetwork, config: TrainConfig, steps: int
 ) -> CheckpointRecord:
     """Write a trained policy as a checkpoint folder, complete or not at all; an earlier checkpoint there is replaced.
 
@@ -156,6 +171,8 @@ def _way_to_play(record: CheckpointRecord) -> str:
     if play.simulations and play.plies:
         dice = f"by its values {play.plies} moves and the throws ahead in games of dice"
         return f"{dice}, by a tree search of {play.simulations} simulations in the others{margin}"
+    if record.network.trunk == INCREMENTAL:
+        return f"by alpha-beta search of {play.simulations or POSITIONS:,} positions"
     if play.simulations:
         return f"by a tree search of {play.simulations} simulations{margin}"
     if play.plies:

@@ -240,7 +240,7 @@ class OutlookChooser:
     def choose(self, states: NDArray[np.int16], histories: NDArray[np.uint64], players: NDArray[np.int64]) -> Decisions:
         """See ``Chooser``."""
         evaluate = self._judge.evaluate
-        outlook = self._search.look(evaluate, states, histories)
+        outlook = self._search.look(self._value, states, histories)
         throws = np.empty(len(states), np.int64)
         draw_throws(self._ruleset.odds, states, self._words, throws)
         branches = outlook.root_heads[:-1] + np.maximum(throws, 0)
@@ -264,6 +264,12 @@ class OutlookChooser:
             expected=expected,
             budgets=np.diff(outlook.branch_heads[outlook.root_heads]).astype(np.int32),
         )
+
+    def _value(
+        self, states: NDArray[np.int16], histories: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Utilities of positions, and no logits: nobody asks for them where values alone decide."""
+        return np.empty((len(states), 0), np.float32), self._judge.evaluate.utilities(states, histories)
 
     def _after_throws(
         self, states: NDArray[np.int16], histories: NDArray[np.uint64], throws: NDArray[np.int64]

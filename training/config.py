@@ -207,7 +207,7 @@ class SelfPlayConfig(_Section):
     """Decisions played in each game in an iteration."""
     horizon: Annotated[int, Field(ge=0, le=100_000)] = 64
     """Decisions after which a target no longer waits for the end of its game."""
-    trace: Share = 0.9
+    trace: Share = 0.97
     """Lambda of the value targets: 1 learns from results alone, 0 from the next decision's search."""
     early_plies: Annotated[int, Field(ge=0, le=10_000)] = 8
     """First decisions of a game that are drawn from the improved policy; later ones are the search's best."""
@@ -223,6 +223,9 @@ class SelfPlayConfig(_Section):
     """The same at the end; linear in between."""
     sparse_pieces: Annotated[int, Field(ge=1, le=1_000)] = 8
     """Most pieces of a side in such a position."""
+    overlap: bool = False
+    """Learn from the samples so far while more are played, with weights one iteration older; it pays for networks too
+    small for several cores to learn."""
     engine: Literal["serial", "process", "ray"] = "process"
     """Where shards are played: here, in processes of this machine, or on a Ray cluster. Results are the same."""
     workers: Annotated[int, Field(ge=1, le=10_000)] | None = None
@@ -236,8 +239,27 @@ class ReplayConfig(_Section):
     """Newest samples that are drawn from at the start of the run."""
     window: PositiveInt = 500_000
     """The same at the end; linear in between."""
+    fewest: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Samples before the first gradient step."""
     reuse: Positive = 2.0
     """How often a sample is drawn, on average."""
+
+
+class DeepeningConfig(_Section):
+    """Self-play by alpha-beta, and what its evaluation learns."""
+
+    positions: Annotated[int, Field(ge=1, le=100_000_000)] = 400
+    """Positions visited for a move."""
+    margin_weight: NonNegative = 0.5
+    """What one more in the margin adds to the log odds before anything was learned."""
+    trust: Share = 0.7
+    """Weight of what the search said; the rest is how the game ended."""
+    batch_size: Annotated[int, Field(ge=1, le=1_000_000)] = 1024
+    """Samples of a step."""
+    learning_rate: Positive = 2e-3
+    """Of Adam, at the start."""
+    final_learning_rate: NonNegative = 2e-4
+    """At the end; it falls linearly."""
 
 
 class LearnerConfig(_Section):
@@ -253,7 +275,7 @@ class LearnerConfig(_Section):
     """Of AdamW."""
     max_grad_norm: Positive = 2.0
     """Longer gradients are cut to this length."""
-    average: Share = 0.995
+    average: Share = 0.98
     """Decay of the averaged weights that play, for each gradient step."""
     policy_weight: NonNegative = 1.0
     """Weight of the policy's cross-entropy."""
@@ -286,6 +308,7 @@ _OF_A_GAME = tuple(name for name in LearnedGameConfig.model_fields if name not i
 _OF_THE_RUN = (
     ("selfplay", "engine"),
     ("selfplay", "workers"),
+    ("selfplay", "overlap"),
     ("pool", "every"),
     ("pool", "capacity"),
     ("replay", "reuse"),
@@ -390,7 +413,26 @@ def _filled(game: dict[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
     return {**game, **sections}
 
 
-METHODS: Mapping[str, type[TrainConfig]] = {"ppo": PPOTrainConfig, "alphazero": AlphaZeroTrainConfig}
+class AlphaBetaTrainConfig(TrainConfig):
+    """A training run of the evaluation of alpha-beta, for games without dice."""
+
+    game: GameConfig
+    method: Literal["alphabeta"]
+    """See the other methods."""
+    deepening: DeepeningConfig = DeepeningConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
+    replay: ReplayConfig = ReplayConfig()
+
+    def rulesets(self) -> tuple[Ruleset, ...]:
+        """The game the network plays."""
+        return (self.game.ruleset(),)
+
+
+METHODS: Mapping[str, type[TrainConfig]] = {
+    "ppo": PPOTrainConfig,
+    "alphabeta": AlphaBetaTrainConfig,
+    "alphazero": AlphaZeroTrainConfig,
+}
 """The record of each method's runs."""
 
 

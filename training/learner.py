@@ -28,6 +28,8 @@ from training.targets import outcome_shares
 
 Arrays = dict[str, NDArray[Any]]
 _LARGEST_LOSS = 1e4
+_REPORT_EVERY = 8
+"""Gradient steps for each that is measured: measuring takes a third as long as learning."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -132,10 +134,13 @@ class Learner:
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
-        self.average = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        state = network.state_dict()
+        self._parameters = list(network.parameters())
+        self._learned = list(state.values())
+        self.average = {name: tensor.clone() for name, tensor in state.items()}
 
     def learn(self, samples: Sequence[Arrays], progress: float, rng: np.random.Generator) -> list[dict[str, float]]:
-        """Take gradient steps on samples, each once; returns means over the steps by metric name, for each game.
+        """Take gradient steps on samples, each once; returns for each game means over some of the steps by metric name.
 
         Args:
             samples: of each game, equally many: arrays by name, reflected in place.
@@ -151,15 +156,16 @@ class Learner:
                 subject.reflection.apply(arrays, np.flatnonzero(rng.random(count) < 0.5))
         rate = learning_rate(self._config, progress)
         self.optimiser.param_groups[0]["lr"] = rate
-        steps = []
-        for begin in range(0, count, self.part_size):
+        measured: list[list[dict[str, Tensor]]] = [[] for _ in samples]
+        for step, begin in enumerate(range(0, count, self.part_size)):
             rows = slice(begin, begin + self.part_size)
             parts = [{name: array[rows] for name, array in arrays.items()} for arrays in samples]
-            steps.append(self._step([self._batch(game, part) for game, part in enumerate(parts)]))
-        numbers = [[torch.stack(list(part.values())) for part in parts] for parts in steps]
-        means = self._ranks.sum(torch.stack([torch.stack(parts) for parts in numbers]).mean(dim=0))
-        names = list(steps[0][0])
-        return [dict(zip(names, of_game, strict=True)) | {"schedule/learning_rate": rate} for of_game in means.tolist()]
+            batches = [self._batch(game, part) for game, part in enumerate(parts)]
+            norm = self._step(batches)
+            if step % _REPORT_EVERY == 0:
+                for game, batch in enumerate(batches):
+                    measured[game].append(measures(self.network, batch, game) | {"gradient/norm": norm})
+        return [_means(of_game) | {"schedule/learning_rate": rate} for of_game in measured]
 
     def _batch(self, game: int, samples: Arrays) -> Batch:
         device = next(self.network.parameters()).device
@@ -184,28 +190,22 @@ class Learner:
             margins=tensor(samples["margins"]),
         )
 
-    def _step(self, batches: Sequence[Batch]) -> list[dict[str, Tensor]]:
-        """One gradient step on a batch of each game; the metrics of each."""
-        found = [self._losses(game, batch) for game, batch in enumerate(batches)]
-        each = torch.stack([loss for loss, _ in found])
-        for batch, whole in zip(batches, self._ranks.sum(each.detach()).tolist(), strict=True):
+    def _step(self, batches: Sequence[Batch]) -> Tensor:
+        """One gradient step on a batch of each game; returns the length of the gradient."""
+        rows = self._ranks.rows(len(batches[0]))
+        each = [total_loss(self.network, batch, self._config, rows, game) for game, batch in enumerate(batches)]
+        losses = torch.stack(each)
+        for batch, whole in zip(batches, self._ranks.sum(losses.detach()).tolist(), strict=True):
             if not abs(whole) < _LARGEST_LOSS:
                 raise NonFiniteLossError(batch, whole)
         self.optimiser.zero_grad()
-        each.mean().backward()  # type: ignore[no-untyped-call]
-        self._ranks.sum_gradients(self.network.parameters())
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._config.max_grad_norm)
+        losses.mean().backward()  # type: ignore[no-untyped-call]
+        self._ranks.sum_gradients(self._parameters)
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         self.optimiser.step()
         with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                self.average[name].lerp_(tensor, 1.0 - self._config.average)
-        return [parts | {"gradient/norm": norm.detach() / self._ranks.count} for _, parts in found]
-
-    def _losses(self, game: int, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """What this process's part of a batch adds to the loss, and to the metrics."""
-        mine = batch.part(self._ranks.rows(len(batch)))
-        share = Share(len(mine) / len(batch), batch.weights.sum().clamp(min=1.0))
-        return losses(self.network, mine, self._config, share, game)
+            torch._foreach_lerp_(list(self.average.values()), self._learned, 1.0 - self._config.average)
+        return norm.detach()
 
     # -- for a resume ------------------------------------------------------------------------------------------------
 
@@ -228,23 +228,13 @@ class Learner:
         restore_optimiser(self.optimiser, part_of(arrays, "adam"))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Share:
-    """What a process's part of a batch is of the whole.
-
-    Attributes:
-        samples: its share of the samples.
-        weights: () float32, sum of the policies' weights of the whole batch, or 1 if that is more.
-    """
-
-    samples: float
-    weights: Tensor
+def _means(measured: list[dict[str, Tensor]]) -> dict[str, float]:
+    """The mean of each metric."""
+    return {name: float(torch.stack([part[name] for part in measured]).mean()) for name in measured[0]}
 
 
-def losses(
-    network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, share: Share, game: int
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """What a part of a batch of one game adds to the loss of the whole, and to the metrics by name, detached.
+def _losses(network: PolicyValueNetwork, batch: Batch, game: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Losses of policy, value and margin in a game of the network, and the values (B,).
 
     A value of win, draw and loss is learned by cross-entropy with the shares expected of each: unlike a squared error
     it goes on correcting a network that is sure of the wrong result. A scalar value is learned by its squared error.
@@ -252,29 +242,43 @@ def losses(
     outputs = network.outputs(batch.features, game)
     # A row without legal actions would be uniform over nothing; its weight is 0.
     legal = batch.legal | (batch.weights == 0.0)[:, None]
-    log_probabilities = masked_log_probabilities(outputs.logits, legal)
-    crossed = -(batch.policies * log_probabilities).sum(dim=1)
-    entropy = -(batch.policies * batch.policies.clamp(min=1e-9).log()).sum(dim=1)
-    policy_loss = (batch.weights * crossed).sum() / share.weights
+    crossed = -(batch.policies * masked_log_probabilities(outputs.logits, legal)).sum(dim=1)
+    policy_loss = (batch.weights * crossed).sum() / batch.weights.sum().clamp(min=1.0)
     if outputs.value.shape[1] == 3:
-        value_loss = share.samples * functional.cross_entropy(outputs.value, batch.shares)
+        value_loss = functional.cross_entropy(outputs.value, batch.shares)
         probabilities = outputs.value.detach().softmax(dim=1)
         values = probabilities[:, 0] - probabilities[:, 2]
     else:
-        value_loss = share.samples * (outputs.value[:, 0] - batch.results).square().mean()
+        value_loss = (outputs.value[:, 0] - batch.results).square().mean()
         values = outputs.value[:, 0].detach()
-    margin_loss = share.samples * (outputs.margin[:, 0] - batch.margins).square().mean()
-    loss = config.policy_weight * policy_loss + config.value_weight * value_loss + config.margin_weight * margin_loss
+    return policy_loss, value_loss, (outputs.margin[:, 0] - batch.margins).square().mean(), values
+
+
+def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, rows: slice, game: int) -> Tensor:
+    """What some rows add to the loss of a batch: policy, value and margin with the configuration's weights."""
+    part = batch.part(rows)
+    policy, value, margin, _ = _losses(network, part, game)
+    share = len(part) / len(batch)
+    policy_share = part.weights.sum().clamp(min=1.0) / batch.weights.sum().clamp(min=1.0)
+    policy_loss = config.policy_weight * policy_share * policy
+    return policy_loss + share * config.value_weight * value + share * config.margin_weight * margin
+
+
+@torch.no_grad()
+def measures(network: PolicyValueNetwork, batch: Batch, game: int) -> dict[str, Tensor]:
+    """What there is to report of a batch, by metric name."""
+    policy, value, margin, values = _losses(network, batch, game)
+    entropies = -(batch.policies * batch.policies.clamp(min=1e-9).log()).sum(dim=1)
+    entropy = (batch.weights * entropies).sum() / batch.weights.sum().clamp(min=1.0)
     variance = batch.results.var(unbiased=False).clamp(min=1e-9)
-    parts = {
-        "loss/policy": policy_loss,
-        "loss/value": value_loss,
-        "loss/margin": margin_loss,
-        "policy/kl": (batch.weights * (crossed - entropy)).sum() / share.weights,
-        "policy/entropy": (batch.weights * entropy).sum() / share.weights,
-        "value/explained": share.samples * (1.0 - (batch.results - values).var(unbiased=False) / variance),
+    return {
+        "loss/policy": policy,
+        "loss/value": value,
+        "loss/margin": margin,
+        "policy/kl": policy - entropy,
+        "policy/entropy": entropy,
+        "value/explained": 1.0 - (batch.results - values).var(unbiased=False) / variance,
     }
-    return loss, {name: part.detach() for name, part in parts.items()}
 
 
 def learning_rate(config: LearnerConfig, progress: float) -> float:

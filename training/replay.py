@@ -12,6 +12,8 @@ results        (n,) float32          wins less losses that the mover expects, in
 draws          (n,) float32          the draws among them, in [0, 1]
 margins        (n,) float32          by how much the mover's margin will change, as a share of its scale
 =============  ====================  ==================================================================================
+
+Samples for alpha-beta's evaluation are ``results`` and ``states`` (n, S) int16 alone.
 """
 
 import hashlib
@@ -27,7 +29,6 @@ from tradgames_env.agents.checkpoint import CheckpointError
 from training.durable import write_file
 
 Arrays = dict[str, NDArray[Any]]
-NAMES = ("features", "actions", "probabilities", "weights", "results", "draws", "margins")
 
 
 def policy_weights(taught: NDArray[np.bool_], surprises: NDArray[np.float32], share: float) -> NDArray[np.float32]:
@@ -45,7 +46,7 @@ def policy_weights(taught: NDArray[np.bool_], surprises: NDArray[np.float32], sh
 
 def merge(parts: Sequence[Arrays]) -> Arrays:
     """The samples of several parts, in their order; lists of actions are made equally long."""
-    width = max(part["actions"].shape[1] for part in parts)
+    width = max((part["actions"].shape[1] for part in parts if "actions" in part), default=0)
     return {name: np.concatenate([_widened(name, part[name], width) for part in parts]) for name in parts[0]}
 
 
@@ -99,8 +100,8 @@ class Replay:
         self._checksums[iteration] = hashlib.sha256(data).hexdigest()
 
     def newest(self) -> int:
-        """Samples of the newest iteration."""
-        return len(self._parts[-1][1]["results"])
+        """Samples of the newest iteration, 0 before the first one."""
+        return len(self._parts[-1][1]["results"]) if self._parts else 0
 
     def forget(self, oldest: int) -> None:
         """Let go of the files that no window reaches any more.
@@ -160,7 +161,7 @@ class Replay:
         for start, size, (_, samples) in zip(starts, sizes, self._parts, strict=False):
             places = np.flatnonzero((rows >= start) & (rows < start + size))
             if len(places):
-                drawn.append((places, {name: samples[name][rows[places] - start] for name in NAMES}))
+                drawn.append((places, {name: samples[name][rows[places] - start] for name in samples}))
         order = np.argsort(np.concatenate([places for places, _ in drawn]))
         return {name: array[order] for name, array in merge([samples for _, samples in drawn]).items()}
 

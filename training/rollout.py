@@ -4,6 +4,7 @@ Letters: T steps of a rollout, N games, F features, A actions. A *decision* is o
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,15 @@ class GameCounts:
     absolute_margin: float = 0.0
     pool_games: int = 0
     pool_score: float = 0.0
+
+
+def sum_counts(parts: Sequence[GameCounts]) -> GameCounts:
+    """What ended in all of them together."""
+    total = GameCounts()
+    for part in parts:
+        for name, value in vars(part).items():
+            setattr(total, name, getattr(total, name) + value)
+    return total
 
 
 class SelfPlay:

@@ -32,7 +32,12 @@ FINAL = "final"
 """Name of the checkpoint of a run that used up its budget."""
 BAD_BATCH_FILE = "bad_batch.safetensors"
 # A resumed run may have another budget or machine; everything else must be as it was.
-_MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
+_ENGINE = {"engine", "workers"}
+_MAY_CHANGE: dict[str, Any] = {
+    **dict.fromkeys(("budget", "play", "save_minutes", "progress", "threads", "device"), True),
+    "selfplay": _ENGINE,
+    "games": {"__all__": {"selfplay": _ENGINE}},
+}
 
 
 class TrainingError(RuntimeError):
@@ -166,10 +171,12 @@ class Run(abc.ABC):
         )
 
     def _refuse_changes(self, before: TrainConfig) -> None:
-        for name in {**type(before).model_fields, **type(self.config).model_fields}:
-            old, new = getattr(before, name, None), getattr(self.config, name, None)
-            if name not in _MAY_CHANGE and old != new:
-                raise ConfigError(f"{self.run_dir}: this run was started with {name} = {old!r}, not {new!r}")
+        old, new = (config.model_dump(exclude=_MAY_CHANGE) for config in (before, self.config))
+        for name in {**old, **new}:
+            if old.get(name) != new.get(name):
+                raise ConfigError(
+                    f"{self.run_dir}: this run was started with {name} = {old.get(name)!r}, not {new.get(name)!r}"
+                )
 
 
 def train_run(

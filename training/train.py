@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 from rich.console import Console
 
+from training.alphabeta import AlphaBetaRun
 from training.alphazero import AlphaZeroRun
-from training.config import AlphaZeroTrainConfig, ConfigError, PPOTrainConfig, TrainConfig
+from training.config import AlphaBetaTrainConfig, AlphaZeroTrainConfig, ConfigError, PPOTrainConfig, TrainConfig
 from training.ppo import PPORun
 from training.ranks import Ranks, is_first
 from training.run import Run, train_run
@@ -47,7 +48,9 @@ def train(
 def _make(config: TrainConfig, run_dir: pathlib.Path, ranks: Ranks, say: Callable[[str], None]) -> Run:
     if isinstance(config, AlphaZeroTrainConfig):
         return AlphaZeroRun(config, run_dir, say, ranks)
-    assert isinstance(config, PPOTrainConfig)
+    assert isinstance(config, AlphaBetaTrainConfig | PPOTrainConfig)
     if ranks.count > 1:
-        raise ConfigError("ppo learns in one process; start it without torchrun")
+        raise ConfigError(f"{config.method} learns in one process; start it without torchrun")
+    if isinstance(config, AlphaBetaTrainConfig):
+        return AlphaBetaRun(config, run_dir, say)
     return PPORun(config, run_dir)

@@ -196,3 +196,37 @@ def test_without_torch_a_checkpoint_says_what_to_install(
         monkeypatch.delitem(sys.modules, f"tradgames_env.agents.{module}", raising=False)
     with pytest.raises(ImportError, match=r"needs PyTorch, which is not installed: pip install torch"):
         load_agent(tmp_path)
+
+
+def lowest_action(position: tg.Position) -> int:
+    return position.legal_actions()[0]
+
+
+def make_lowest() -> Any:
+    return lowest_action
+
+
+def test_agents_of_python_functions() -> None:
+    agent = load_agent(f"python:{__name__}:make_lowest")
+    position = tg.Position("petteia", "mini")
+    assert agent.act(position) == position.legal_moves()[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("python:", "'python:MODULE:FACTORY', not 'python:'"),
+        ("python:no_such_module:f", "there is no module 'no_such_module'"),
+        (f"python:{__name__}:nothing", "has no function 'nothing'"),
+    ],
+)
+def test_functions_that_are_not_there(spec: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_agent(spec)
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    monkeypatch.delitem(sys.modules, "tradgames_env.integrations.sb3", raising=False)
+    with pytest.raises(ImportError, match="tradgames-env\\[sb3\\]"):
+        load_agent("sb3:model.zip")

@@ -184,3 +184,18 @@ def test_bad_arguments_are_named(arguments: dict[str, Any], message: str) -> Non
 def test_team_games_are_refused() -> None:
     with pytest.raises(ValueError, match="4 seats"):
         SingleAgentEnv("yut_nori", "teams")
+
+
+def test_opponents_are_drawn_when_a_game_starts() -> None:
+    env = SingleAgentEnv("petteia", "mini", opponent="random")
+    env.reset(seed=1)
+    env.set_opponents(["greedy", "alphabeta:1"])
+    assert env.opponent.name == "random"
+    names = set()
+    for _ in range(12):
+        env.reset()
+        names.add(env.opponent.name)
+    assert len(names) == 2
+    assert "random" not in names
+    with pytest.raises(ValueError, match="a sequence of at least one"):
+        env.set_opponents("greedy")

@@ -210,3 +210,38 @@ def test_bad_arguments_are_named() -> None:
         VectorGameEnv(0, "petteia")
     with pytest.raises(ValueError, match="sometimes"):
         VectorGameEnv(4, "petteia", autoreset_mode="sometimes")
+
+
+def test_opponents_are_drawn_when_games_start() -> None:
+    env = make("petteia", AutoresetMode.SAME_STEP)
+    _, infos = env.reset(seed=1)
+    seen: list[set[str]] = [set() for _ in range(8)]
+    asked: dict[str, int] = {"first": 0, "last": 0}
+
+    def first(position: tg.Position) -> int:
+        asked["first"] += 1
+        return position.legal_actions()[0]
+
+    def last(position: tg.Position) -> int:
+        asked["last"] += 1
+        return position.legal_actions()[-1]
+
+    env.set_opponents([first, last])
+    choose = np.random.default_rng(0)
+    fresh = np.zeros(8, np.bool_)
+    for _ in range(300):
+        before = list(env._opponents)
+        _, _, terminated, truncated, infos = env.step(legal(env, infos["action_mask"], choose))
+        ended = terminated | truncated
+        fresh |= ended
+        for index in range(8):
+            assert ended[index] or env._opponents[index] is before[index]
+            seen[index].add(env._opponents[index].name)
+    assert fresh.all()
+    assert min(asked.values()) > 10
+    assert set.union(*seen) == {"random", "first", "last"}
+    with pytest.raises(ValueError, match="a sequence of at least one"):
+        env.set_opponents([])
+    with pytest.raises(ValueError, match="the learner plays both sides"):
+        make("petteia", AutoresetMode.SAME_STEP, opponent="self").set_opponents(["random"])
+    env.close()

@@ -211,6 +211,15 @@ def test_refuses_wrong_numbers(name: str, value: float) -> None:
         GumbelSearch(load_ruleset("yote"), **{name: value})
 
 
+def test_refuses_positions_in_which_no_seat_decides() -> None:
+    ruleset, states, histories = decisions("puluc", "box", 3, 8)
+    thrown = tg.Position("puluc", chance="explicit").rows[0]
+    for state in (thrown, np.where(np.arange(ruleset.state_size) == 3, 1, states[1]).astype(np.int16)):
+        states[1] = state
+        with pytest.raises(ValueError, match="over or a throw is due"):
+            improve(GumbelSearch(ruleset), flat_network(ruleset), states, histories, 4)
+
+
 # -- certain results ---------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tradgames_env.agents.base import Agent, BaseAgent
+from tradgames_env.agents.foreign import maker_of
 from tradgames_env.position import Position
 
 __all__ = ["AGENT_NAMES", "Agent", "AgentSpec", "BaseAgent", "FunctionAgent", "load_agent"]
@@ -101,16 +102,18 @@ def load_agent(spec: AgentSpec) -> Agent:
 
     Args:
         spec: an agent (returned as it is); a function from a position to a move; a name, with a number after a colon
-            where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); or the folder of a checkpoint, as a
-            path, a text with a path separator, or the name of a folder that exists and is no agent's name. As a text,
-            it may end in a number after a colon, how hard to search for a move ("runs/first/checkpoints/final:64"):
-            plies where the checkpoint recommends nothing but to look all throws ahead, simulations elsewhere, 0 for the
-            policy alone. Without it, what the checkpoint recommends.
+            where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); an agent of another library
+            ("sb3:PATH", "openspiel:mcts:100") or of a Python function ("python:MODULE:FACTORY"); or the folder of a
+            checkpoint, as a path, a text with a path separator, or the name of a folder that exists and is no agent's
+            name. As a text, it may end in a number after a colon, how hard to search for a move
+            ("runs/first/checkpoints/final:64"): plies where the checkpoint recommends nothing but to
+            look all throws ahead, simulations elsewhere, 0 for the policy alone. Without it, what the checkpoint
+            recommends.
 
     Raises:
         ValueError: no such agent or folder, a number that is wrong or not wanted, or something else altogether;
             a checkpoint that cannot be used is a ``CheckpointError``, which is one.
-        ImportError: the folder needs PyTorch, which is not installed.
+        ImportError: the folder needs PyTorch, or the agent another library, which is not installed.
     """
     if isinstance(spec, str):
         return _by_text(spec)
@@ -129,6 +132,9 @@ def _by_text(text: str) -> Agent:
     name, colon, budget = text.partition(":")
     if name in _NAMED:
         return _NAMED[name].make(name, budget if colon else None)
+    make = maker_of(name) if colon else None
+    if make is not None:
+        return load_agent(make(budget))
     separators = [separator for separator in (os.sep, os.altsep, "/") if separator]
     if len(text) > _LONGEST_NAME:
         raise ValueError(f"an agent's name or folder has at most {_LONGEST_NAME:,} characters, not {len(text):,}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradgames_env.position import Position
 from tradgames_env.rules.errors import IllegalMoveError
@@ -32,6 +33,19 @@ class Agent(Protocol):
 
     def seed(self, seed: int) -> None:
         """Start its own generator anew: the same seed and positions give the same moves."""
+
+
+@runtime_checkable
+class RowAgent(Protocol):
+    """An agent that can also choose from what it sees, without positions; the compiled environments ask it this way."""
+
+    def act_rows(self, observations: NDArray[np.float32], action_masks: NDArray[np.int8]) -> NDArray[np.int64]:
+        """(n,) int64, legal: what it plays in n games in which it is to move.
+
+        Args:
+            observations: (n, C, H, W) float32 of the mover; written to by nobody.
+            action_masks: (n, A) int8 of the mover.
+        """
 
 
 class BaseAgent:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tradgames_env.agents.layout import InputLayout
 from tradgames_env.encoding import ENCODER_VERSION
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.search import incremental
 
 FORMAT_VERSION = 2
 """Raised whenever the files of a checkpoint change in a way that older readers cannot follow."""
@@ -36,6 +37,8 @@ _MAX_RECORD_BYTES = 1_000_000
 _MAX_HEADER_BYTES = 1_000_000
 TRUNKS = ("mlp", "conv")
 """Kinds of hidden layers: residual layers over single numbers, or residual convolutions over whole planes."""
+INCREMENTAL = "incremental"
+"""Kind of the small network without a policy that alpha-beta search follows; see ``search/incremental.py``."""
 VALUE_HEADS: dict[str, int] = {"scalar": 1, "wdl": 3}
 """Kinds of value head, and their outputs: the expectation itself, or logits of win, draw and loss."""
 POLICY_PLANES = 8
@@ -56,7 +59,7 @@ class NetworkRecord:
         actions: policy logits of each game it plays.
         width: units or planes of each hidden layer, 1 to 4096.
         blocks: residual blocks, 0 to 64.
-        trunk: kind of the hidden layers, one of ``TRUNKS``.
+        trunk: kind of the hidden layers, one of ``TRUNKS``, or ``INCREMENTAL``, whose width and blocks are fixed.
         value: kind of the value head, one of ``VALUE_HEADS``.
         grid: (planes, height, width) of the planes that come first in the inputs of a "conv" trunk, None for others.
 
@@ -74,13 +77,13 @@ class NetworkRecord:
     grid: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
-        for name, kinds in (("trunk", TRUNKS), ("value", tuple(VALUE_HEADS))):
+        for name, kinds in (("trunk", (*TRUNKS, INCREMENTAL)), ("value", tuple(VALUE_HEADS))):
             if getattr(self, name) not in kinds:
                 raise ValueError(f"network {name} must be one of {', '.join(kinds)}, not {getattr(self, name)!r}")
         _require_size("inputs", self.inputs, 1, 1_000_000)
         _require_size("width", self.width, 1, 4096)
         _require_size("blocks", self.blocks, 0, 64)
-        _require_size("number of games", len(self.actions), 1, MAX_GAMES)
+        _require_size("number of games", len(self.actions), 1, MAX_GAMES if self.trunk != INCREMENTAL else 1)
         for count in self.actions:
             _require_size("actions", count, 1, 1_000_000)
         self._check_grid()
@@ -119,6 +122,8 @@ class NetworkRecord:
 
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each float32 tensor by name; the names are those of ``network.PolicyValueNetwork``."""
+        if self.trunk == INCREMENTAL:
+            return incremental.tensor_shapes(self.inputs // 2)
         shapes = _mlp_shapes(self) if self.grid is None else _conv_shapes(self, self.grid)
         policy_inputs = self.width if self.grid is None else POLICY_PLANES * self.grid[1] * self.grid[2]
         shapes |= _linear("policy", policy_inputs, sum(self.actions))
@@ -138,8 +143,10 @@ _Ends = tuple[int, tuple[int, ...], tuple[int, int, int] | None]
 
 def _ends(rulesets: Sequence[Ruleset], trunk: str) -> _Ends:
     """Inputs, actions and grid of a network that plays these games: all that does not depend on its size."""
-    layout = InputLayout.of(rulesets, whole_planes=trunk == "conv")
     actions = tuple(ruleset.num_actions for ruleset in rulesets)
+    if trunk == INCREMENTAL:
+        return 2 * max(len(ruleset.layout.cells) for ruleset in rulesets), actions, None
+    layout = InputLayout.of(rulesets, whole_planes=trunk == "conv")
     return len(layout.cells), actions, (layout.planes, *layout.board) if trunk == "conv" else None
 
 
@@ -181,7 +188,8 @@ class PlayRecord:
     Attributes:
         lookahead: without a search, choose by the values one move ahead instead of by the policy.
         margin_weight: what the largest possible gain of margin is worth in these values, in wins; 0 to 1,000.
-        simulations: of the tree search recommended for a move, 0 for none; at most 1,000,000.
+        simulations: of the tree search recommended for a move, 0 for none; at most 1,000,000. Of alpha-beta, the
+            positions it visits.
         plies: moves that the search over all moves and throws recommended for a move looks ahead, 0 for none; at most
             16. With simulations as well, it is recommended for games of dice, and the tree search for the others.
 

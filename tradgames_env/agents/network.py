@@ -101,6 +101,14 @@ class PolicyValueNetwork(nn.Module):
         for_policy, for_values = self.neck(hidden)
         return Outputs(self._logits(for_policy, game), self.value(for_values), self.margin(for_values))
 
+    def values(self, features: Tensor) -> Tensor:
+        """The second part of what ``forward`` answers, without the time that logits take."""
+        hidden = self.stem(features)
+        for block in self.blocks:
+            hidden = block(hidden)
+        _, for_values = self.neck(hidden)
+        return torch.cat([self._expected(self.value(for_values)), self.margin(for_values)], dim=-1)
+
     def _logits(self, hidden: Tensor, game: int) -> Tensor:
         actions = self.record.actions
         if len(actions) == 1:
@@ -187,6 +195,13 @@ class NetworkEvaluator:
         filler = np.zeros((-count % _ROW_MULTIPLE, features.shape[1]), np.float32)
         logits, values = (part[:count].cpu().numpy() for part in self._answer(np.concatenate([features, filler])))
         return logits, self._utilities(states, values)
+
+    def utilities(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """(B,) float32, for searches that need no policy; arguments as above."""
+        with torch.inference_mode():
+            features = torch.from_numpy(self.features(states, histories)).to(self.network.policy.weight.device)
+            values = self.network.values(features).cpu().numpy()
+        return self._utilities(states, values)
 
     def evaluate(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> tuple[Tensor, Tensor]:
         """What ``PolicyValueNetwork.forward`` gives, on its device and without gradients; arguments as above."""

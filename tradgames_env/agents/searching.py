@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.agents.checkpoint import Checkpoint, CheckpointError, read_checkpoint
+from tradgames_env.agents.checkpoint import INCREMENTAL, Checkpoint, CheckpointError, read_checkpoint
+from tradgames_env.agents.incremental import IncrementalAgent
 from tradgames_env.agents.network import NetworkAgent, NetworkEvaluator
 from tradgames_env.position import Position
 from tradgames_env.search.evaluation import Evaluator, Improver, SearchResult
@@ -102,13 +103,13 @@ class SearchingAgent(NetworkAgent):
 
 def load_playing_agent(
     path: str | os.PathLike[str], effort: int | None = None, *, device: str = "auto"
-) -> NetworkAgent:
+) -> NetworkAgent | IncrementalAgent:
     """The agent in a checkpoint folder, with or without a search.
 
     Args:
         path: the folder.
-        effort: plies where the checkpoint recommends nothing but to look all throws ahead, simulations elsewhere; 0 for
-            the policy alone; what the checkpoint recommends when None.
+        effort: plies where the checkpoint recommends nothing but to look all throws ahead, simulations elsewhere, which
+            are the positions alpha-beta visits; 0 for the policy alone; what the checkpoint recommends when None.
         device: a torch device such as "cpu" or "cuda:1"; "auto" takes CUDA where there is one.
 
     Raises:
@@ -117,6 +118,8 @@ def load_playing_agent(
     """
     checkpoint = read_checkpoint(path)
     play = checkpoint.record.play
+    if checkpoint.record.network.trunk == INCREMENTAL:
+        return IncrementalAgent.of_checkpoint(checkpoint, effort)
     simulations, plies = play.simulations, play.plies
     if effort is not None and plies and not simulations:
         plies = effort

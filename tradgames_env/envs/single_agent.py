@@ -1,18 +1,19 @@
 """A game as a single-agent Gymnasium environment: the learner against an opponent."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from tradgames_env.agents import load_agent
+from tradgames_env.agents import Agent, load_agent
 from tradgames_env.encoding import Encoder
 from tradgames_env.envs.aec import image_space, observation_space, reset_position
 from tradgames_env.envs.screen import RENDER_MODES, Screen
 from tradgames_env.position import Position
 from tradgames_env.rules.errors import IllegalMoveError
-from tradgames_env.rules.ruleset import load_ruleset
+from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 Side = int | Literal["random"]
 _SIDES = (0, 1, "random")
@@ -61,6 +62,7 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
         self._position = Position.from_ruleset(two_sided_ruleset(game, variant, options))
         self.render_mode = render_mode
         self.opponent = load_agent(opponent)
+        self._pool: tuple[Agent, ...] = ()
         self._seat_choice = check_seat(seat)
         self.seat = 0
         self._flatten = flatten
@@ -88,6 +90,8 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
             Position.from_ruleset(self._position.ruleset, text)
         super().reset(seed=seed)
         self.seat = int(self.np_random.integers(2)) if seat == "random" else int(seat)
+        if self._pool:
+            self.opponent = self._pool[int(self.np_random.integers(len(self._pool)))]
         self._position.restart(text, seed=self._fresh_seed())
         self.opponent.seed(self._fresh_seed())
         self._screen.forget_move()
@@ -135,6 +139,22 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
         """Close the window, if one is open."""
         self._screen.close()
 
+    def set_opponents(self, opponents: Sequence[Any]) -> None:
+        """Let every game that starts from now on draw its opponent from these; a game in progress keeps its own.
+
+        Args:
+            opponents: at least one, each as ``opponent`` of the constructor.
+
+        Raises:
+            ValueError: there is none, or there is no such opponent.
+        """
+        self._pool = load_opponents(opponents)
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The game and its options."""
+        return self._position.ruleset
+
     @property
     def position(self) -> Position:
         """A copy of the position, with a generator of its own."""
@@ -173,6 +193,13 @@ class SingleAgentEnv(gymnasium.Env[Any, np.int64]):
 
     def _fresh_seed(self) -> int:
         return int(self.np_random.integers(2**62))
+
+
+def load_opponents(opponents: Sequence[Any]) -> tuple[Agent, ...]:
+    """The agents that are meant; ValueError if there is none, or no such agent."""
+    if isinstance(opponents, str) or not len(opponents):
+        raise ValueError(f"opponents must be a sequence of at least one, not {opponents!r}")
+    return tuple(load_agent(opponent) for opponent in opponents)
 
 
 def two_sided_ruleset(game: str, variant: str, options: dict[str, Any]) -> Any:

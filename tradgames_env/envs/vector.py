@@ -1,5 +1,6 @@
 """Many games as one Gymnasium vector environment over ``BatchGames``: compiled, not a loop over environments."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -8,11 +9,13 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from tradgames_env.agents import load_agent
+from tradgames_env.agents import Agent, load_agent
+from tradgames_env.agents.base import RowAgent
 from tradgames_env.agents.random import RandomAgent
 from tradgames_env.envs.batch_games import BatchGames
-from tradgames_env.envs.single_agent import Side, check_seat, learner_space, two_sided_ruleset
+from tradgames_env.envs.single_agent import Side, check_seat, learner_space, load_opponents, two_sided_ruleset
 from tradgames_env.rules.contract import BLACK_WINS, NATURAL_WINS, OUTCOME, RUNNING
+from tradgames_env.rules.ruleset import Ruleset
 
 SELF_PLAY = "self"
 
@@ -72,7 +75,9 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         self.games = BatchGames(
             game, variant, num_games=num_envs, restart_finished=False, pad_to=pad_to, num_threads=num_threads, **options
         )
-        self.opponent = None if opponent == SELF_PLAY else load_agent(opponent)
+        self._plays_itself = isinstance(opponent, str) and opponent == SELF_PLAY
+        self._pool: tuple[Agent, ...] = () if self._plays_itself else (load_agent(opponent),)
+        self._opponents = list(self._pool * num_envs)
         self._seat_choice = check_seat(seat)
         self._flatten = flatten
         self._copy = copy
@@ -82,6 +87,25 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         self.single_observation_space = learner_space(self.games.encoder, flatten)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The game and its options."""
+        return self.games.ruleset
+
+    def set_opponents(self, opponents: Sequence[Any]) -> None:
+        """Let every game that starts from now on draw its opponent from these; games in progress keep theirs.
+
+        Args:
+            opponents: at least one, each as ``opponent`` of the constructor.
+
+        Raises:
+            ValueError: there is none, there is no such opponent, or the learner plays both sides.
+        """
+        if self._plays_itself:
+            raise ValueError("with opponent='self' the learner plays both sides, and there is no opponent to set")
+        self._pool = load_opponents(opponents)
+        self._seed_opponents()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start all games, or those of ``options["reset_mask"]`` (N,) bool.
@@ -99,8 +123,7 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         which = self._reset_mask(options.get("reset_mask"), seed)
         if which is None:
             self.games.reset(int(self.np_random.integers(2**62)))
-            if self.opponent is not None:
-                self.opponent.seed(int(self.np_random.integers(2**62)))
+            self._seed_opponents()
             which = np.ones(self.num_envs, np.bool_)
         self._start(which, check_seat(options.get("seat", self._seat_choice)))
         return self._observations(), self._infos(which)
@@ -130,7 +153,7 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         if over.any():  # only in NEXT_STEP mode: what the policy said of a finished game is ignored
             self._start(over, self._seat_choice)
         self._let_opponent_move()
-        sides = movers if self.opponent is None else self._learners
+        sides = movers if self._plays_itself else self._learners
         rewards, terminated, truncated = self._results(sides, fresh=over)
         infos = self._infos(np.ones(self.num_envs, np.bool_))
         ended = terminated | truncated
@@ -163,33 +186,61 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         self._illegal[which] = False
         sides = self.np_random.integers(2, size=self.num_envs) if seat == "random" else np.full(self.num_envs, seat)
         self._learners[which] = sides[which]
+        self._draw_opponents(which)
         self._let_opponent_move()
+
+    def _seed_opponents(self) -> None:
+        for agent in self._pool:
+            agent.seed(int(self.np_random.integers(2**62)))
+
+    def _draw_opponents(self, which: NDArray[np.bool_]) -> None:
+        if self._plays_itself:
+            return
+        started = np.flatnonzero(which)
+        # One opponent needs no draw, and takes none from the generator.
+        drawn = np.zeros(len(started), np.int64)
+        if len(self._pool) > 1:
+            drawn = self.np_random.integers(len(self._pool), size=len(started))
+        for index, number in zip(started.tolist(), drawn.tolist(), strict=True):
+            self._opponents[index] = self._pool[number]
 
     def _over(self) -> NDArray[np.bool_]:
         over: NDArray[np.bool_] = (self.games.states[:, OUTCOME] != RUNNING) | self._illegal
         return over
 
     def _let_opponent_move(self) -> None:
-        if self.opponent is None:
+        if self._plays_itself:
             return
         while True:
             waiting = ~self._over() & (self.games.to_move != self._learners)
             if not waiting.any():
                 return
-            self.games.step_some(self._opponent_actions(waiting), waiting)
+            self.games.step_some(self._opponent_actions(np.flatnonzero(waiting)), waiting)
 
-    def _opponent_actions(self, waiting: NDArray[np.bool_]) -> NDArray[np.int64]:
-        if isinstance(self.opponent, RandomAgent):
-            return self.games.sample_legal_actions()
-        assert self.opponent is not None
+    def _opponent_actions(self, waiting: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(N,) int64: what their opponents play in the games ``waiting`` (n,); 0 in the others."""
         actions = np.zeros(self.num_envs, np.int64)
-        indices = np.flatnonzero(waiting)
-        seeds = self.np_random.integers(2**62, size=len(indices))
-        positions = [self.games.position(int(i), seed=int(s)) for i, s in zip(indices, seeds, strict=True)]
-        # Agents may push on the positions they are handed, so moves are read on copies of our own.
-        moves = self.opponent.act_many([position.copy() for position in positions])
-        actions[indices] = [position.parse(move) for position, move in zip(positions, moves, strict=True)]
+        groups: dict[int, tuple[Agent, list[int]]] = {}
+        for index in waiting.tolist():
+            agent = self._opponents[index]
+            groups.setdefault(id(agent), (agent, []))[1].append(index)
+        for agent, members in groups.values():
+            indices = np.array(members)
+            actions[indices] = self._answers(agent, indices)
         return actions
+
+    def _answers(self, agent: Agent, indices: NDArray[np.int64]) -> Any:
+        """(n,) integers: what one opponent plays in the games ``indices`` (n,)."""
+        games = self.games
+        if isinstance(agent, RandomAgent):
+            return games.sample_legal_actions()[indices]
+        if isinstance(agent, RowAgent):
+            return agent.act_rows(games.observations[indices], games.action_masks[indices])
+        seeds = self.np_random.integers(2**62, size=len(indices))
+        positions = [games.position(int(i), seed=int(s)) for i, s in zip(indices, seeds, strict=True)]
+        # Agents may push on the positions they are handed, so moves are read on copies of our own.
+        moves = agent.act_many([position.copy() for position in positions])
+        return [position.parse(move) for position, move in zip(positions, moves, strict=True)]
 
     def _results(
         self, sides: NDArray[np.int8], fresh: NDArray[np.bool_]
@@ -211,7 +262,7 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
     def _views(self) -> NDArray[np.float32]:
         images = self.games.observations
         foreign = self._over() & (self.games.to_move != self._learners)
-        if self.opponent is not None and foreign.any():
+        if not self._plays_itself and foreign.any():
             images = images.copy()
             games = self.games
             images[foreign] = games.encoder.encode(
@@ -230,7 +281,7 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
     def _infos(self, which: NDArray[np.bool_]) -> dict[str, Any]:
         outcomes = self.games.states[:, OUTCOME]
         winners = np.select([outcomes == NATURAL_WINS, outcomes == BLACK_WINS], [0, 1], -1)
-        seats = (self.games.to_move if self.opponent is None else self._learners).copy()
+        seats = (self.games.to_move if self._plays_itself else self._learners).copy()
         winners = np.where(self._illegal, 1 - seats, winners)
         over = (outcomes != RUNNING)[:, None]
         infos: dict[str, Any] = {

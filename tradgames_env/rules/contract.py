@@ -130,6 +130,10 @@ SAMPLE = int64(_PARAMS, _STATE, _HISTORY, uint64)
 """``sample(params, state, history, word) -> action``: the action at index ``(word >> 32) * n >> 32`` of the n legal
 ones, in any order that is always the same for the same position; so a uniform choice where ``word`` is 64 random bits.
 Called where ``legal`` may be. A game may do without it, and random play then lists the actions."""
+CAPTURES = LEGAL
+"""``captures(params, state, history, out_actions) -> n``: list those legal actions that capture, in any order that is
+always the same for the same position; n may be 0. For search, which follows captures to their end; a game may do
+without it."""
 APPLY = types.void(_PARAMS, _STATE, _HISTORY, int64)
 """``apply(params, state, history, action)``: play a legal action in place, up to the next decision, throw or end."""
 APPLY_CHANCE = types.void(_PARAMS, _STATE, _HISTORY, int64)
@@ -156,6 +160,7 @@ class Kernels:
     view: Kernel
     heuristic: Kernel
     sample: Kernel | None = None
+    captures: Kernel | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +176,26 @@ class ChanceKind:
     values: tuple[int, ...]
     probabilities: tuple[float, ...]
     repeats: bool = False
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PositionCells:
+    """Where a state row shows its pieces and what else makes a position, for search that follows changes."""
+
+    cells: NDArray[np.int32]
+    """(2, sites): the cell that has a bit for a piece of each colour at each site of natural's frame."""
+    bits: NDArray[np.int32]
+    """(2, sites): which bit of it, 0 to 15."""
+    turned: NDArray[np.int32]
+    """(sites,): the site of black's frame for each site of natural's."""
+    most: int
+    """Most pieces on the board at once."""
+    others: tuple[int, ...]
+    """Cells that tell positions apart beside pieces and the mover; clocks and the history aside."""
+    clocks: tuple[tuple[int, int], ...]
+    """Cells that count up, each with the value at which the game ends (0: never)."""
+    repeats: int | None
+    """The cell of the position's earlier occurrences; None where none are counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,6 +228,10 @@ def _no_stakes(options: Options, state: State) -> int | None:
 
 
 def _no_mirror(options: Options) -> Mirror | None:
+    return None
+
+
+def _no_cells(options: Options) -> PositionCells | None:
     return None
 
 
@@ -280,6 +309,9 @@ class GameRules:
     """``scatter(options, rng, most)``: a fresh state row of a random running position with at most ``most`` pieces a
     side, or as few as decide no game yet; the caller starts a new history. None in games that thin out by themselves.
     """
+    cells: Callable[[Any], PositionCells | None] = _no_cells
+    """``cells(options)``: where the state shows its pieces; None where search cannot follow them: there are
+    dice, or the game does not say."""
 
 
 def check_range(options: Options, name: str, low: float, high: float) -> None:

@@ -104,6 +104,7 @@ from tradgames_env.rules.contract import (
     Mirror,
     Options,
     Params,
+    PositionCells,
     State,
     check_choice,
     check_range,
@@ -582,22 +583,98 @@ def _capture_bits(params, state, mover, rank, file):  # type: ignore[no-untyped-
     return bits
 
 
+@kernel(int64(_PARAMS, _STATE, int32[::1], int64))
+def _keep_captures(params, state, actions, count):  # type: ignore[no-untyped-def]
+    """Move those of the first ``count`` actions that capture to the front; return their number."""
+    mover = np.int64(state[MOVER])
+    captures = 0
+    for i in range(count):
+        action = actions[i]
+        move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
+        if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
+            actions[i] = actions[captures]
+            actions[captures] = action
+            captures += 1
+    return captures
+
+
 @kernel(LEGAL)
 def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     """List the legal actions (P3, P15, P16)."""
     count = _list_moves(params, state, out_actions)
     if params[FORCED] == 0:
         return count
-    mover = np.int64(state[MOVER])
-    captures = 0
-    for i in range(count):
-        action = out_actions[i]
-        move = np.int64(params[np.uint64(params[DECODED] + mover * params[NUM_ACTIONS] + action)])
-        if _capture_bits(params, state, mover, (move >> 8) & 15, move >> 12) != 0:
-            out_actions[i] = out_actions[captures]
-            out_actions[captures] = action
-            captures += 1
+    captures = _keep_captures(params, state, out_actions, count)
     return captures if captures > 0 else count
+
+
+@kernel(int64(int64, int64, int64))
+def _nearest(own, occupied, square):  # type: ignore[no-untyped-def]
+    """Places of the pieces of ``own`` that reach ``square`` along their line: 16 * (one above) + (one below).
+
+    15 stands for none. ``occupied`` are the pieces of both sides on the line.
+    """
+    below, above = occupied & ((np.int64(1) << square) - 1), occupied >> square
+    lower = np.int64(15)
+    upper = np.int64(15)
+    if below != 0:
+        for step in (1, 2, 4, 8):
+            below |= below >> step
+        place = np.int64(_count_ones(np.uint64(below))) - np.int64(1)
+        lower = place if (own >> place) & 1 else lower
+    if above != 0:
+        place = square + _lowest_place(np.uint64(above))
+        upper = place if (own >> place) & 1 else upper
+    return 16 * upper + lower
+
+
+@kernel(int64(_PARAMS, int64, int64, int64, int64, int64), forceinline=True)
+def _action_of(params, mover, rank, file, to_rank, to_file):  # type: ignore[no-untyped-def]
+    """The action of a rook move between two squares in natural's frame."""
+    rows, cols = np.int64(params[ROWS]), np.int64(params[COLS])
+    if mover == 1:
+        rank, file, to_rank, to_file = rows - 1 - rank, cols - 1 - file, rows - 1 - to_rank, cols - 1 - to_file
+    plane = to_rank - (to_rank > rank) if file == to_file else rows - 1 + to_file - (to_file > file)
+    return plane * rows * cols + rank * cols + file
+
+
+@kernel(int64(_PARAMS, _STATE, int64, int64, int32[::1], int64))
+def _list_arrivals(params, state, rank, file, out_actions, count):  # type: ignore[no-untyped-def]
+    """Append the mover's moves to an empty square; return the new count."""
+    mover, files = np.int64(state[MOVER]), np.int64(params[FILE_LINES])
+    own = LINES + mover * np.int64(params[SIDE_LINES])
+    across = _nearest(np.int64(state[np.uint64(own + rank)]), _pieces(params, state, rank), file)
+    up = _nearest(np.int64(state[np.uint64(own + files + file)]), _pieces(params, state, files + file), rank)
+    for shift in (0, 4):
+        if (across >> shift) & 15 != 15:
+            out_actions[count] = _action_of(params, mover, rank, (across >> shift) & 15, rank, file)
+            count += 1
+        if (up >> shift) & 15 != 15:
+            out_actions[count] = _action_of(params, mover, (up >> shift) & 15, file, rank, file)
+            count += 1
+    return count
+
+
+@kernel(LEGAL)
+def captures(params, state, history, out_actions):  # type: ignore[no-untyped-def]
+    """List the legal actions that capture, from the empty squares that complete a frame (P4 to P6)."""
+    if params[CORNERS] or params[HAS_LEADERS] or state[DIE_SHOWN] > 0:
+        return _keep_captures(params, state, out_actions, _list_moves(params, state, out_actions))
+    mover, files = np.int64(state[MOVER]), np.int64(params[FILE_LINES])
+    count = np.int64(0)
+    for word in range(params[SIDE_LINES] >> 2):
+        own, empty = _own_and_empty(params, state, mover, word)
+        enemy, _ = _own_and_empty(params, state, 1 - mover, word)
+        left = empty & ((enemy << _ONE & own << _2) | (enemy >> _ONE & own >> _2))
+        while left != 0:
+            place = _lowest_place(left)
+            left &= left - _ONE
+            line, square = 4 * word + (place >> 4), place & 15
+            if line < files:
+                count = _list_arrivals(params, state, line, square, out_actions, count)
+            elif _capture_bits(params, state, mover, square, line - files) & 3 == 0:  # else listed with its rank
+                count = _list_arrivals(params, state, square, line - files, out_actions, count)
+    return count
 
 
 # In one direction no two pieces reach the same square; so there are as many moves as squares reached, each made by the
@@ -992,6 +1069,23 @@ def _chance(options: PetteiaOptions) -> tuple[ChanceKind, ...]:
     return tuple(kinds)
 
 
+def _cells(options: PetteiaOptions) -> PositionCells | None:
+    if options.die_limit or options.stake_die:
+        return None
+    sites = np.arange(options.squares, dtype=np.int32)
+    cells = LINES + sites // options.cols
+    bits = sites % options.cols
+    return PositionCells(
+        cells=np.stack([cells, cells + _side_lines(options)]),
+        bits=np.stack([bits, bits]),
+        turned=sites[::-1].copy(),
+        most=2 * (options.stones + options.leader),
+        others=(CAPTURES, CAPTURES + 1, LEADERS, LEADERS + 1),
+        clocks=((QUIET_MOVES, options.quiet_limit), (TURNS, options.max_turns)),
+        repeats=REPEATS if options.repetition_limit else None,
+    )
+
+
 def _margin_scale(options: PetteiaOptions) -> int:
     return options.most_captures
 
@@ -1354,7 +1448,7 @@ RULES = GameRules(
     chance=_chance,
     margin_scale=_margin_scale,
     feature_scales=_feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample, captures),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
@@ -1367,4 +1461,5 @@ RULES = GameRules(
     board_text=board_text,
     mirror=_mirror,
     scatter=_scatter,
+    cells=_cells,
 )

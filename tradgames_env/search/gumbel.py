@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tradgames_env.rules.chance import random_unit
 from tradgames_env.rules.compiling import kernel
+from tradgames_env.rules.contract import CHANCE, OUTCOME, RUNNING
 from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.search.evaluation import Evaluator, SearchResult
 from tradgames_env.search.tree import (
@@ -380,7 +381,12 @@ class GumbelSearch:
 
         A budget of 0 asks for the policy alone. A position with one legal action, or with a win on the spot, is not
         searched. Values are what the improved policy expects.
+
+        Raises:
+            ValueError: in one of them no seat decides.
         """
+        if (states[:, OUTCOME] != RUNNING).any() or (states[:, CHANCE] != 0).any():
+            raise ValueError("a search starts where a seat decides; here a game is over or a throw is due")
         trees = self._search(evaluate, states, histories, budgets, words)
         count = len(states)
         actions, policies = np.empty(count, np.int64), np.zeros((count, self.ruleset.num_actions), np.float32)

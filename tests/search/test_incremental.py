@@ -1,0 +1,221 @@
+"""Incremental alpha-beta: equal to plain minimax, sums that follow the position, its budget, its own rows alone."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tradgames_env.rules.contract import MOVER, OUTCOME, RUNNING
+from tradgames_env.rules.ruleset import Ruleset, load_ruleset
+from tradgames_env.search import incremental
+from tradgames_env.search.incremental import IncrementalSearch, IncrementalWeights
+
+VARIANTS = ("box", "fr6", "mini", "simple")
+
+
+def random_weights(ruleset: Ruleset, seed: int) -> IncrementalWeights:
+    rng = np.random.default_rng(seed)
+    sizes = {"first.weight": 0.3, "first.bias": 0.3, "output.weight": 0.3, "output.bias": 0.1}
+    tensors = {
+        name: rng.normal(0.0, sizes[name], shape).astype(np.float32)
+        for name, shape in incremental.tensor_shapes(len(ruleset.layout.cells)).items()
+    }
+    return IncrementalWeights.of_tensors(tensors)
+
+
+class Row:
+    """A position of a game as its two rows."""
+
+    def __init__(self, ruleset: Ruleset) -> None:
+        self.ruleset = ruleset
+        self.state = np.zeros(ruleset.state_size, np.int16)
+        self.history = np.zeros(ruleset.history_size, np.uint64)
+        ruleset.kernels.initial(ruleset.params, self.state, self.history)
+        if ruleset.chance_kinds:
+            ruleset.kernels.apply_chance(ruleset.params, self.state, self.history, 0)
+
+    def listed(self, name: str = "legal") -> NDArray[np.int32]:
+        actions = np.empty(self.ruleset.num_actions, np.int32)
+        count = getattr(self.ruleset.kernels, name)(self.ruleset.params, self.state, self.history, actions)
+        return actions[:count]
+
+    def after(self, action: int) -> "Row":
+        row = object.__new__(Row)
+        row.ruleset, row.state, row.history = self.ruleset, self.state.copy(), self.history.copy()
+        self.ruleset.kernels.apply(self.ruleset.params, row.state, row.history, int(action))
+        return row
+
+
+def random_row(ruleset: Ruleset, seed: int, plies: int) -> Row:
+    """A running position some random moves into a game."""
+    rng = np.random.default_rng(seed)
+    row = Row(ruleset)
+    for _ in range(plies):
+        following = row.after(int(rng.choice(row.listed())))
+        if following.state[OUTCOME] != RUNNING:
+            break
+        row = following
+    return row
+
+
+def found(search: IncrementalSearch, rows: list[Row], budget: int, words: int = 1) -> incremental.Found:
+    return search.find(
+        np.stack([row.state for row in rows]),
+        np.stack([row.history for row in rows]),
+        np.full(len(rows), budget),
+        np.arange(words, words + len(rows), dtype=np.uint64),
+    )
+
+
+class Judge:
+    """The evaluation and its search written plainly."""
+
+    def __init__(self, ruleset: Ruleset, weights: IncrementalWeights, margin_weight: int) -> None:
+        self.weights, self.margin_weight = weights, margin_weight
+        self.cells = ruleset.rules.cells(ruleset.options)
+        self.sites = len(ruleset.layout.cells)
+
+    def features(self, row: Row, viewer: int) -> NDArray[np.int64]:
+        """(F,) 0 or 1, from the game's own view of the position."""
+        own = np.zeros((10, self.sites), np.int16)
+        row.ruleset.kernels.view(row.ruleset.params, row.state, row.history, viewer, own, np.zeros(19, np.int16))
+        return own[:2].ravel().astype(np.int64)
+
+    def sums(self, row: Row, viewer: int) -> NDArray[np.int64]:
+        return self.features(row, viewer) @ self.weights.first + self.weights.first_bias
+
+    def standing(self, row: Row) -> int:
+        mover = int(row.state[MOVER])
+        hidden = np.concatenate([self.sums(row, mover), self.sums(row, 1 - mover)]).clip(0, incremental.ONE)
+        pieces = int(self.features(row, mover).sum())
+        bucket = (pieces * incremental.BUCKETS - 1) // self.cells.most
+        total = int(hidden @ self.weights.output[bucket] + self.weights.output_bias[bucket])
+        margin = int(row.state[6]) * (-1 if mover else 1)
+        score = (total >> 11) + self.margin_weight * margin
+        for cell, limit in self.cells.clocks:
+            score = score * (limit - int(row.state[cell])) // limit if limit else score
+        return score
+
+    def settled(self, row: Row, level: int) -> int:
+        if row.state[OUTCOME] != RUNNING:
+            return final_score(row, level)
+        following = [row.after(action) for action in row.listed("captures")]
+        return max([self.standing(row), *(-self.settled(child, level + 1) for child in following)])
+
+    def score(self, row: Row, depth: int, level: int = 0) -> int:
+        if row.state[OUTCOME] != RUNNING:
+            return final_score(row, level)
+        if level > 0 and row.state[self.cells.repeats] > 0:
+            return 0
+        if depth == 0:
+            return self.settled(row, level)
+        return max(-self.score(row.after(action), depth - 1, level + 1) for action in row.listed())
+
+
+def final_score(row: Row, level: int) -> int:
+    winner = {1: 0, 2: 1}.get(int(row.state[OUTCOME]))
+    if winner is None:
+        return 0
+    return incremental.WIN - level if winner == row.state[MOVER] else level - incremental.WIN
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("options", [{}, {"forced_capture": True}, {"corner_capture": True}])
+def test_captures_are_the_legal_actions_that_change_the_margin(variant: str, options: dict[str, bool]) -> None:
+    ruleset = load_ruleset("petteia", variant, **options)
+    for seed in range(40):
+        row = random_row(ruleset, seed, 3 * seed)
+        listed = row.listed("captures").tolist()
+        taking = [action for action in row.listed() if row.after(int(action)).state[6] != row.state[6]]
+        assert sorted(listed) == sorted(taking)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_sums_follow_a_game(variant: str) -> None:
+    ruleset = load_ruleset("petteia", variant)
+    weights = random_weights(ruleset, 3)
+    judge = Judge(ruleset, weights, 0)
+    kernels, rng = ruleset.kernels, np.random.default_rng(4)
+    levels = 60
+    states = np.zeros((levels, ruleset.state_size), np.int16)
+    histories = np.zeros((levels, ruleset.history_size), np.uint64)
+    frames = np.zeros((levels, incremental._LISTS + 3 * ruleset.num_actions), np.int32)
+    keys, plan = np.zeros(levels, np.uint64), np.zeros(incremental.PLAN_SIZE, np.int64)
+    model = incremental.model_of(ruleset, weights)
+    row = Row(ruleset)
+    states[0], histories[0] = row.state, row.history
+    incremental.start(model, states, frames, keys)
+    for level in range(levels - 1):
+        listed = row.listed("captures") if len(row.listed("captures")) else row.listed()
+        action = int(rng.choice(listed))
+        incremental.advance(kernels.apply, ruleset.params, model, states, histories, frames, keys, plan, level, action)
+        row = row.after(action)
+        for viewer in range(2):
+            sums = frames[level + 1, viewer * incremental.HIDDEN : (viewer + 1) * incremental.HIDDEN]
+            np.testing.assert_array_equal(sums, judge.sums(row, viewer))
+        if row.state[OUTCOME] != RUNNING:
+            break
+        assert incremental.standing(model, states, frames, plan, level + 1) == judge.standing(row)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_an_exact_search_scores_as_plain_minimax_does(seed: int, depth: int) -> None:
+    ruleset = load_ruleset("petteia", "mini")
+    weights = random_weights(ruleset, seed)
+    row = random_row(ruleset, seed, 4 * seed)
+    search = IncrementalSearch(ruleset, weights, margin_weight=0.5, most_depth=depth, exact=True)
+    judge = Judge(ruleset, weights, incremental.SCORE_ONE // 2)
+    result = found(search, [row], 10**9)
+    assert result.scores[0] == judge.score(row, depth)
+    assert -judge.score(row.after(int(result.actions[0])), depth - 1, 1) == result.scores[0]
+
+
+def test_wins_and_losses_are_told_by_their_distance() -> None:
+    ruleset = load_ruleset("petteia", "mini", capture_target=1)
+    zero = IncrementalWeights.zero(16)
+    rows = [random_row(ruleset, seed, 2) for seed in range(12)]
+    exact = found(IncrementalSearch(ruleset, zero, most_depth=3, exact=True), rows, 10**9)
+    reduced = found(IncrementalSearch(ruleset, zero, most_depth=3), rows, 10**9)
+    judge = Judge(ruleset, zero, 0)
+    scores = [judge.score(row, 3) for row in rows]
+    assert exact.scores.tolist() == scores
+    assert any(abs(score) >= incremental.SURE for score in scores)
+    assert ((reduced.scores == exact.scores) | (abs(reduced.scores) < incremental.SURE)).all()
+
+
+def test_a_budget_is_kept_but_for_the_captures_of_one_move() -> None:
+    ruleset = load_ruleset("petteia", "box")
+    search = IncrementalSearch(ruleset, IncrementalWeights.zero(64), margin_weight=1.0)
+    rows = [random_row(ruleset, seed, 10 * seed) for seed in range(8)]
+    for budget in (500, 5_000):
+        visited = found(search, rows, budget).visited
+        assert (visited >= budget).all()
+        assert (visited < budget + 300).all()
+    assert (found(search, rows, 1).depths == 1).all()
+
+
+def test_a_row_is_searched_alike_alone_and_in_a_batch() -> None:
+    ruleset = load_ruleset("petteia", "fr6")
+    search = IncrementalSearch(ruleset, random_weights(ruleset, 0))
+    rows = [random_row(ruleset, seed, 5 * seed) for seed in range(6)]
+    together = found(search, rows, 2_000)
+    alone = [found(search, [row], 2_000, words=1 + index) for index, row in enumerate(rows)]
+    assert together.actions.tolist() == [result.actions[0] for result in alone]
+    assert together.scores.tolist() == [result.scores[0] for result in alone]
+    assert together.actions.tolist() == found(search, rows, 2_000).actions.tolist()
+
+
+def test_words_are_advanced_and_decide_among_equals() -> None:
+    ruleset = load_ruleset("petteia", "box")
+    search = IncrementalSearch(ruleset, IncrementalWeights.zero(64))
+    rows = [Row(ruleset)] * 32
+    assert len(set(found(search, rows, 100).actions.tolist())) > 4
+    words = np.array([9], np.uint64)
+    search.find(rows[0].state[None], rows[0].history[None], np.array([100]), words)
+    assert words[0] != 9
+
+
+@pytest.mark.parametrize("ruleset", [load_ruleset("petteia", "divination"), load_ruleset("puluc")])
+def test_games_that_it_cannot_follow_are_refused(ruleset: Ruleset) -> None:
+    with pytest.raises(ValueError, match="without dice"):
+        IncrementalSearch(ruleset, IncrementalWeights.zero(64))
