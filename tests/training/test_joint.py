@@ -141,10 +141,11 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(
     assert files(tmp_path / "killed") == files(tmp_path / "straight")
 
 
-def test_another_set_of_games_is_refused(tmp_path: pathlib.Path) -> None:
+def test_another_set_of_games_is_refused_and_other_workers_are_not(tmp_path: pathlib.Path) -> None:
     train(joint(1), tmp_path / "run", console=QUIET)
     with pytest.raises(ConfigError, match="was started with games = "):
         train(joint(2, games=GAMES[:2]), tmp_path / "run", resume=True, console=QUIET)
+    train(joint(2, selfplay={"workers": 1}), tmp_path / "run", resume=True, console=QUIET)
 
 
 def test_a_list_of_one_game_is_that_game(tmp_path: pathlib.Path) -> None:
