@@ -69,8 +69,9 @@ def test_the_installed_wheel_works_outside_the_repository(
     place = "import tradgames_env, training; print(tradgames_env.__file__, training.__file__)"
     assert _run([python, "-c", place], tmp_path).count(str(packages)) == 2
     command = "import sys; sys.argv[0] = 'tradgames'; from training.cli import main; sys.exit(main())"
-    evaluate = ["evaluate", "pretrained:puluc", "--against", "greedy", "--games", "20", "--json"]
-    assert '"greedy"' in _run([python, "-c", command, *evaluate], tmp_path)
+    evaluate = ["evaluate", "pretrained:puluc", "--against", "greedy", "--games", "20", "--json", "result.json"]
+    _run([python, "-c", command, *evaluate], tmp_path)
+    assert '"greedy"' in (tmp_path / "result.json").read_text()
     train = ["train", "--config", "smoke", "--run-dir", "run", "--steps", "2048"]
     _run([python, "-c", command, *train], tmp_path)
     assert (tmp_path / "run" / "checkpoints" / "final" / "model.safetensors").exists()

@@ -106,6 +106,7 @@ def model_card(record: CheckpointRecord) -> str:
     what = "this game" if len(record.games) == 1 else "these games"
     names = " and ".join(_name(game) for game in record.games)
     lines = [
+        *_card_metadata(record),
         f"# {title}, {_METHODS[method][0]}",
         "",
         f"A policy for the board game {names}, that plays both sides. It was trained",
@@ -140,6 +141,24 @@ def model_card(record: CheckpointRecord) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _card_metadata(record: CheckpointRecord) -> list[str]:
+    """What the Hugging Face hub reads of a card, as YAML, in which texts of JSON are texts."""
+    games = dict.fromkeys(game.game for game in record.games)
+    name = "-".join(f"{game.game}-{game.variant}" for game in record.games)
+    tags = ("reinforcement-learning", "self-play", "board-games", *map(json.dumps, games))
+    return [
+        "---",
+        "license: mit",
+        "library_name: tradgames-env",
+        "pipeline_tag: reinforcement-learning",
+        f"model_name: {json.dumps(name)}",
+        "tags:",
+        *(f"- {tag}" for tag in tags),
+        "---",
+        "",
+    ]
 
 
 def _name(game: GameRecord) -> str:

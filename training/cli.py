@@ -1,4 +1,4 @@
-"""The command line: ``tradgames train | evaluate | arena | play | solve | perft | bench | render``.
+"""The command line: ``tradgames train | evaluate | arena | play | export | solve | perft | bench | render``.
 
 Exit codes: 0 done, 1 failed or interrupted, 2 a mistake in what was asked for, which is told in one line.
 """
@@ -14,13 +14,13 @@ from typing import Annotated
 
 import tyro
 
-from training.commands import Arena, Bench, Evaluate, Perft, Play, Render, Solve, Train
+from training.commands import Arena, Bench, Evaluate, Export, Perft, Play, Render, Solve, Train
 from training.console import FAILED, FINE, MISTAKE, PROGRAM, UserError, complain, say
 
 if typing.TYPE_CHECKING:
     import pydantic
 
-Command = Train | Evaluate | Arena | Play | Solve | Perft | Bench | Render
+Command = Train | Evaluate | Arena | Play | Export | Solve | Perft | Bench | Render
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +62,7 @@ def _parse(arguments: list[str]) -> Command:
                 | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
                 | Annotated[Arena, tyro.conf.subcommand("arena")]
                 | Annotated[Play, tyro.conf.subcommand("play")]
+                | Annotated[Export, tyro.conf.subcommand("export")]
                 | Annotated[Solve, tyro.conf.subcommand("solve")]
                 | Annotated[Perft, tyro.conf.subcommand("perft")]
                 | Annotated[Bench, tyro.conf.subcommand("bench")]

@@ -138,8 +138,9 @@ class Train:
 class Evaluate:
     """Measure how strong an agent is: matches with sides swapped, 95 % intervals, ratings.
 
-    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, perfect or the folder of a checkpoint, which also
-    says the game and the variant. Ctrl-C stops early and reports what was played.
+    Agents are random, greedy, alphabeta:DEPTH, mcts:SIMULATIONS, perfect, python:MODULE:FACTORY, or a trained policy,
+    which also says the game and the variant: the folder of a checkpoint, onnx:FILE or hub:USER/REPO. Ctrl-C stops
+    early and reports what was played.
 
     For example:
       tradgames evaluate runs/petteia/checkpoints/final --against random greedy --games 400 --report report
@@ -494,6 +495,51 @@ class Play:
         black = self.side == "black" or (self.side == "random" and side_word % 2 == 1)
         players = (opponent, None) if black else (None, opponent)
         return Table(position, players, hint_agent=hint_agent, seed=sequence.spawn(1)[0], ask=input, say=say)
+
+
+# -- export --------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Export:
+    """Write the network of a checkpoint as an ONNX file, for ONNX Runtime and for programs in other languages.
+
+    The file is read back and compared with the checkpoint on positions from play before it gets its name.
+
+    For example:
+      tradgames export checkpoints/petteia --output petteia.onnx
+      tradgames evaluate onnx:petteia.onnx --against greedy
+    """
+
+    checkpoint: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="CHECKPOINT")]
+    """Folder of the checkpoint."""
+    output: Annotated[pathlib.Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")]
+    """The file, such as petteia.onnx."""
+    game: Name = None
+    """Name of the game, where the checkpoint plays several."""
+    variant: Name = None
+    """Variant, where the checkpoint plays several."""
+
+    def run(self, command: str) -> int:
+        """Write the file and say how near it comes."""
+        with mistakes():
+            try:
+                from training.export import ExportError, export_onnx
+            except ModuleNotFoundError as error:
+                raise UserError(
+                    f"exporting needs {error.name}, which is not installed: pip install 'tradgames-env[onnx,train]'"
+                ) from error
+            try:
+                export = export_onnx(self.checkpoint, self.output, game=self.game, variant=self.variant)
+            except ExportError as error:
+                complain(str(error))
+                return FAILED
+        spec = shlex.quote(f"onnx:{self.output}")
+        say(
+            f"file: {self.output}, at most {export.difference:.1g} from the checkpoint\n"
+            f"next: {PROGRAM} evaluate {spec} --against random greedy"
+        )
+        return FINE
 
 
 # -- solve ---------------------------------------------------------------------------------------------------------

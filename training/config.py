@@ -440,7 +440,7 @@ def load_config(path: str | os.PathLike[str], overrides: Mapping[str, object] | 
     """Read a training configuration.
 
     Args:
-        path: a TOML file.
+        path: a TOML file, or the name of one that comes with the package, such as "puluc".
         overrides: values by dotted key, such as ``{"ppo.epochs": 4, "budget.minutes": "10"}``; they win over the
             file. Texts are read as TOML values where they are such, so they may come from a command line. None takes a
             key away.
@@ -448,16 +448,32 @@ def load_config(path: str | os.PathLike[str], overrides: Mapping[str, object] | 
     Raises:
         ConfigError: the file is missing or no TOML, or a key is unknown or has a wrong value.
     """
-    path = pathlib.Path(path)
+    path = _found(pathlib.Path(path))
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: it cannot be read as TOML ({error})") from None
     for key, value in (overrides or {}).items():
         _override(data, key, value)
     return parse_config(data, str(path))
+
+
+def _found(path: pathlib.Path) -> pathlib.Path:
+    """The file itself, or where it is only a name the bundled file of that name.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    if path.exists():
+        return path
+    package = pathlib.Path(__file__).parent
+    installed = package / "configs"
+    folder = installed if installed.is_dir() else package.parent / "configs"
+    bundled = folder / f"{path}.toml"
+    if path.parent == pathlib.Path() and bundled.is_file():
+        return bundled
+    names = ", ".join(sorted(known.stem for known in folder.glob("*.toml")))
+    raise ConfigError(f"{path}: there is no such file; configurations that come with the package: {names}")
 
 
 def parse_config(data: Mapping[str, Any], source: str) -> TrainConfig:

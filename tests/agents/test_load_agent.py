@@ -198,35 +198,71 @@ def test_without_torch_a_checkpoint_says_what_to_install(
         load_agent(tmp_path)
 
 
-def lowest_action(position: tg.Position) -> int:
-    return position.legal_actions()[0]
+# -- prefixes --------------------------------------------------------------------------------------------------------
+
+FACTORIES = """
+import numpy
+from tradgames_env.agents.greedy import GreedyAgent
+
+def greedy():
+    return GreedyAgent()
+
+def chooser():
+    return lambda position: position.legal_moves()[-1]
+
+def name():
+    return "mcts:30"
+
+number = 3
+"""
 
 
-def make_lowest() -> Any:
-    return lowest_action
+@pytest.fixture
+def factories(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_agents.py").write_text(FACTORIES)
+    (tmp_path / "needy.py").write_text("import a_library_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_agents_of_python_functions() -> None:
-    agent = load_agent(f"python:{__name__}:make_lowest")
-    position = tg.Position("petteia", "mini")
-    assert agent.act(position) == position.legal_moves()[0]
+@pytest.mark.usefixtures("factories")
+def test_python_factories() -> None:
+    assert type(load_agent("python:my_agents:greedy")) is GreedyAgent
+    position = tg.Position("petteia")
+    assert load_agent("python:my_agents:chooser").act(position) == position.legal_moves()[-1]
+    assert load_agent("python:my_agents:name").name == "mcts:30"
 
 
+@pytest.mark.usefixtures("factories")
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("python:", "'python:MODULE:FACTORY', not 'python:'"),
-        ("python:no_such_module:f", "there is no module 'no_such_module'"),
-        (f"python:{__name__}:nothing", "has no function 'nothing'"),
+        ("python:my_agents", "is 'python:MODULE:FACTORY', not 'python:my_agents'"),
+        ("python::greedy", "is 'python:MODULE:FACTORY'"),
+        ("python:my_agnts:greedy", "there is no module 'my_agnts'"),
+        ("python:my_agents:greediest", "module 'my_agents' has no function 'greediest'"),
+        ("python:my_agents:number", "module 'my_agents' has no function 'number'"),
     ],
 )
-def test_functions_that_are_not_there(spec: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_what_is_no_factory(spec: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - as above
         load_agent(spec)
+    assert message in str(caught.value)
 
 
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
-    monkeypatch.delitem(sys.modules, "tradgames_env.integrations.sb3", raising=False)
-    with pytest.raises(ImportError, match="tradgames-env\\[sb3\\]"):
-        load_agent("sb3:model.zip")
+@pytest.mark.usefixtures("factories")
+def test_a_library_that_a_factory_lacks_is_named() -> None:
+    with pytest.raises(ModuleNotFoundError, match="a_library_that_is_not_there"):
+        load_agent("python:needy:agent")
+
+
+@pytest.mark.parametrize(
+    ("spec", "library"),
+    [("onnx:model.onnx", "onnxruntime"), ("hub:a/b", "huggingface_hub"), ("sb3:model.zip", "sb3_contrib")],
+)
+def test_a_prefix_says_what_to_install(spec: str, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = spec.partition(":")[0]
+    monkeypatch.setitem(sys.modules, library, None)
+    for module in ("agents.onnx", "integrations.hub", "integrations.sb3"):
+        monkeypatch.delitem(sys.modules, f"tradgames_env.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"need {library}, which is not installed: pip install .*\[{prefix}\]"):
+        load_agent(spec)

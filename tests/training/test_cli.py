@@ -38,14 +38,16 @@ def said(capsys: Captured, *arguments: str) -> str:
 # -- the frame ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "arena", "play", "solve", "perft", "bench", "render"])
+@pytest.mark.parametrize(
+    "command", ["train", "evaluate", "arena", "play", "export", "solve", "perft", "bench", "render"]
+)
 def test_help_shows_an_example_of_the_command(capsys: Captured, command: str) -> None:
     assert f"tradgames {command} " in said(capsys, command, "--help").partition("For example:")[2]
 
 
 def test_help_lists_every_command(capsys: Captured) -> None:
     text = said(capsys, "--help")
-    for command in ("train", "evaluate", "arena", "play", "solve", "perft", "bench", "render"):
+    for command in ("train", "evaluate", "arena", "play", "export", "solve", "perft", "bench", "render"):
         assert f"• {command}" in text
 
 

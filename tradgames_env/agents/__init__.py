@@ -102,18 +102,20 @@ def load_agent(spec: AgentSpec) -> Agent:
 
     Args:
         spec: an agent (returned as it is); a function from a position to a move; a name, with a number after a colon
-            where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); an agent of another library
-            ("sb3:PATH", "openspiel:mcts:100") or of a Python function ("python:MODULE:FACTORY"); or the folder of a
-            checkpoint, as a path, a text with a path separator, or the name of a folder that exists and is no agent's
-            name. As a text, it may end in a number after a colon, how hard to search for a move
-            ("runs/first/checkpoints/final:64"): plies where the checkpoint recommends nothing but to
+            where it has a budget ("random", "greedy", "alphabeta:3", "mcts:1000"); a policy that comes with the package
+            ("pretrained:petteia", "pretrained:petteia/fr6"); an agent of another library
+            ("sb3:PATH", "openspiel:mcts:100"); an exported network ("onnx:FILE"); a checkpoint on the Hugging Face hub
+            ("hub:USER/REPO"); what a Python function returns ("python:MODULE:FACTORY", which runs the code of that
+            module); or the folder of a checkpoint, as a path, a text with a path separator, or the name of a folder
+            that exists and is no agent's name. As a text, a folder may end in a number after a colon, how hard to
+            search for a move ("runs/first/checkpoints/final:64"): plies where the checkpoint recommends nothing but to
             look all throws ahead, simulations elsewhere, 0 for the policy alone. Without it, what the checkpoint
             recommends.
 
     Raises:
         ValueError: no such agent or folder, a number that is wrong or not wanted, or something else altogether;
             a checkpoint that cannot be used is a ``CheckpointError``, which is one.
-        ImportError: the folder needs PyTorch, or the agent another library, which is not installed.
+        ImportError: the folder needs PyTorch, or the prefix another library, which is not installed.
     """
     if isinstance(spec, str):
         return _by_text(spec)

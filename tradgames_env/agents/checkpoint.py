@@ -285,12 +285,12 @@ class CheckpointRecord:
                 f"format version {version!r}, this package reads {FORMAT_VERSION}",
                 "use the tradgames_env it was made with, or train again",
             )
-        values = _checked_fields(data, _RECORD_TYPES, source)
-        values["games"] = tuple(_game_record(entry, source) for entry in values["games"])
-        sizes = _checked_fields(values["network"], _NETWORK_TYPES, source)
+        values = checked_fields(data, _RECORD_TYPES, source)
+        values["games"] = tuple(game_record(entry, source) for entry in values["games"])
+        sizes = checked_fields(values["network"], _NETWORK_TYPES, source)
         sizes["actions"] = tuple(sizes["actions"])
         sizes["grid"] = None if sizes["grid"] is None else tuple(sizes["grid"])
-        play = _checked_fields(values["play"], _PLAY_TYPES, source)
+        play = checked_fields(values["play"], _PLAY_TYPES, source)
         try:
             values["network"] = NetworkRecord(**sizes)
             values["play"] = PlayRecord(**play)
@@ -299,10 +299,11 @@ class CheckpointRecord:
         return cls(**values)
 
 
-def _game_record(entry: object, source: str) -> GameRecord:
+def game_record(entry: object, source: str) -> GameRecord:
+    """The game that an object of JSON names; ``source`` names the file, for the ``CheckpointError`` if it is none."""
     if not isinstance(entry, dict):
         _refuse(source, f"each of its games must be an object, not {_shown(entry)}")
-    values = _checked_fields(entry, _GAME_TYPES, source)
+    values = checked_fields(entry, _GAME_TYPES, source)
     for name, value in values["options"].items():
         if not isinstance(value, bool | int | float | str):
             _refuse(source, f"option {name!r} must be a number, a text or a truth value, not {value!r}")
@@ -375,7 +376,7 @@ def read_checkpoint(folder: str | os.PathLike[str]) -> Checkpoint:
     rulesets = _matching_rulesets(record, str(folder / RECORD_FILE))
     path = folder / WEIGHTS_FILE
     limit = 4 * record.network.num_parameters + _MAX_HEADER_BYTES + 8
-    data = _read_plain_file(path, limit)
+    data = read_plain_file(path, limit)
     _check_header(data, record.network, str(path))
     if hashlib.sha256(data).hexdigest() != record.sha256:
         _refuse(str(path), f"its checksum is not the one in {RECORD_FILE}")
@@ -392,14 +393,14 @@ def read_record(folder: str | os.PathLike[str]) -> CheckpointRecord:
     if not folder.is_dir():
         raise CheckpointError(f"{folder}: there is no such folder; give the folder that holds {RECORD_FILE}")
     path = folder / RECORD_FILE
-    return CheckpointRecord.from_json(_read_plain_file(path, _MAX_RECORD_BYTES), str(path))
+    return CheckpointRecord.from_json(read_plain_file(path, _MAX_RECORD_BYTES), str(path))
 
 
 def _refuse(source: str, problem: str, advice: str = _ANOTHER_COPY) -> NoReturn:
     raise CheckpointError(f"{source}: {problem}; {advice}") from None
 
 
-def _read_plain_file(path: pathlib.Path, limit: int) -> bytes:
+def read_plain_file(path: pathlib.Path, limit: int) -> bytes:
     """All bytes of a regular file of at most ``limit`` bytes; links, pipes and devices are not followed."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if path.is_symlink():
@@ -438,7 +439,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _checked_fields(data: dict[str, Any], types: dict[str, tuple[type, ...]], source: str) -> dict[str, Any]:
+def checked_fields(data: dict[str, Any], types: dict[str, tuple[type, ...]], source: str) -> dict[str, Any]:
     """``data`` if it has exactly the named fields, each of one of its types; a truth value is no integer."""
     for name in data:
         if name not in types:
@@ -460,11 +461,11 @@ def _shown(value: object) -> str:
 
 def _matching_rulesets(record: CheckpointRecord, source: str) -> tuple[Ruleset, ...]:
     """The rulesets a record names, if rules, encoder and sizes are those of this package."""
-    _refuse_other_version("encoder", record.encoder_version, ENCODER_VERSION, source)
+    refuse_other_version("encoder", record.encoder_version, ENCODER_VERSION, source)
     network = record.network
     if len(record.games) != len(network.actions):
         _refuse(source, f"it names {len(record.games)} games, its network plays {len(network.actions)}")
-    rulesets = tuple(_matching_ruleset(game, source) for game in record.games)
+    rulesets = tuple(matching_ruleset(game, source) for game in record.games)
     if len({(ruleset.game, ruleset.options) for ruleset in rulesets}) != len(rulesets):
         _refuse(source, "it names a game twice")
     found, needed = (network.inputs, network.actions, network.grid), _ends(rulesets, network.trunk)
@@ -479,16 +480,22 @@ def _sizes(ends: _Ends) -> str:
     return f"{inputs} inputs, actions {list(actions)} and grid {grid and list(grid)}"
 
 
-def _matching_ruleset(record: GameRecord, source: str) -> Ruleset:
+def matching_ruleset(record: GameRecord, source: str) -> Ruleset:
+    """The ruleset of this package that a record names.
+
+    Raises:
+        CheckpointError: there is none, or its rules have another version.
+    """
     try:
         ruleset = load_ruleset(record.game, record.variant, **record.options)
     except (ValueError, TypeError) as error:
         _refuse(source, f"its game cannot be set up ({error})", "use the tradgames_env it was made with")
-    _refuse_other_version(f"rules of {record.game}", record.rules_version, ruleset.rules.version, source)
+    refuse_other_version(f"rules of {record.game}", record.rules_version, ruleset.rules.version, source)
     return ruleset
 
 
-def _refuse_other_version(what: str, theirs: int, ours: int, source: str) -> None:
+def refuse_other_version(what: str, theirs: int, ours: int, source: str) -> None:
+    """Raise ``CheckpointError`` unless the two versions of ``what`` are one."""
     if theirs != ours:
         _refuse(
             source,

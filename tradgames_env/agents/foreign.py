@@ -1,15 +1,18 @@
-"""Agents that others provide, by a prefix: ``sb3:PATH``, ``openspiel:mcts:100``, ``python:MODULE:FACTORY``."""
+"""Agents that come from elsewhere, by a prefix: ``sb3:PATH``, ``onnx:FILE``, ``python:MODULE:FACTORY`` and others."""
 
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 _PREFIXES: Mapping[str, tuple[str, str]] = {
+    "pretrained": ("tradgames_env.agents.pretrained", "locate"),
     "sb3": ("tradgames_env.integrations.sb3", "load"),
     "openspiel": ("tradgames_env.integrations.openspiel", "load"),
+    "onnx": ("tradgames_env.agents.onnx", "OnnxAgent"),
+    "hub": ("tradgames_env.integrations.hub", "from_hub"),
     "python": ("tradgames_env.agents.foreign", "call_factory"),
 }
-"""Prefix: the module and function that make an agent of the text after it."""
+"""Prefix: the module and function that make, of the text after it, an agent or anything else ``load_agent`` takes."""
 
 
 def maker_of(prefix: str) -> Callable[[str], Any] | None:

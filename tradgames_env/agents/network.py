@@ -14,12 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tradgames_env.agents.base import deciding_moves
-from tradgames_env.agents.checkpoint import VALUE_HEADS, Checkpoint, CheckpointError, NetworkRecord, read_checkpoint
+from tradgames_env.agents.checkpoint import VALUE_HEADS, Checkpoint, NetworkRecord, read_checkpoint
+from tradgames_env.agents.evaluating import PolicyValueAgent, not_finite
 from tradgames_env.agents.layers import trunk_layers
 from tradgames_env.agents.layout import FeatureReader, InputLayout
-from tradgames_env.agents.lookahead import successors
-from tradgames_env.position import Position
 from tradgames_env.rules.contract import MARGIN, MOVER
 from tradgames_env.rules.ruleset import Ruleset
 
@@ -226,26 +224,17 @@ class NetworkEvaluator:
         return values[:, 0] + np.float32(self.margin_weight) * final
 
 
-class NetworkAgent:
-    """Plays with a trained network, by one of two ways.
-
-    With ``lookahead`` every legal move is tried on a copy, each position it can lead to (each outcome of a throw
-    included) is valued by the network, and the move of the highest expected value is played. A win on the spot is
-    always played. Without it, the policy decides: one evaluation a move.
+class NetworkAgent(PolicyValueAgent[NetworkEvaluator]):
+    """Plays with a trained network and torch; how is told at ``PolicyValueAgent``.
 
     Attributes:
-        name: for tables and messages.
-        rulesets: the games and options it was trained for; no others are accepted.
         checkpoint: where it was loaded from.
-        lookahead: see above.
-        temperature: without lookahead, 0 plays the most probable move (exact ties by its own generator); 1 draws moves
-            from the policy; other numbers sharpen (below 1) or flatten it.
 
     Args:
         checkpoint: a checked checkpoint.
         device: a torch device, or "auto" for the first CUDA device where there is one.
-        lookahead: see above; what the checkpoint recommends when None.
-        temperature: see above; a positive one needs ``lookahead`` off, and switches it off when that is None.
+        lookahead: what the checkpoint recommends when None.
+        temperature: a positive one needs ``lookahead`` off, and switches it off when that is None.
 
     Raises:
         ValueError: the temperature is negative, not finite, or positive together with lookahead; or torch does not know
@@ -255,123 +244,36 @@ class NetworkAgent:
     def __init__(
         self, checkpoint: Checkpoint, *, device: str = "auto", lookahead: bool | None = None, temperature: float = 0.0
     ) -> None:
-        if not 0.0 <= temperature < float("inf"):
-            raise ValueError(f"temperature must be 0 or a positive number, not {temperature!r}")
-        if lookahead and temperature > 0.0:
-            raise ValueError("a positive temperature draws from the policy; it cannot be used with lookahead")
+        play = checkpoint.record.play
+        name = f"{checkpoint.folder.parent.name}/{checkpoint.folder.name}".lstrip("/")
+        super().__init__(name, checkpoint.rulesets, play, lookahead=lookahead, temperature=temperature)
         self.checkpoint = checkpoint
-        self.rulesets = checkpoint.rulesets
-        self.name = f"{checkpoint.folder.parent.name}/{checkpoint.folder.name}".lstrip("/")
-        self.temperature = temperature
-        recommended = checkpoint.record.play.lookahead and temperature == 0.0
-        self.lookahead = recommended if lookahead is None else lookahead
         network = load_network(checkpoint).to(resolve_device(device))
-        weight = checkpoint.record.play.margin_weight
-        self._evaluators = [NetworkEvaluator(game, network, weight, self.rulesets) for game in self.rulesets]
-        self._rng = np.random.default_rng()
+        self._evaluators = [
+            NetworkEvaluator(game, network, play.margin_weight, self.rulesets) for game in self.rulesets
+        ]
 
-    def seed(self, seed: int) -> None:
-        """Start the agent's own generator anew."""
-        self._rng = np.random.default_rng(seed)
-
-    def act(self, position: Position) -> str:
-        """The move it plays, in notation.
-
-        Raises:
-            ValueError: the position belongs to another game or other options.
-            IllegalMoveError: no seat decides here, the game is over or a throw is due.
-        """
-        return self.act_many([position])[0]
-
-    def act_many(self, positions: Sequence[Position]) -> list[str]:
-        """Its move in each position, from one evaluation of them all; raises as ``act``.
-
-        Batches of other sizes may round in the last digit differently.
-        """
-        if not positions:
-            return []
-        if self.lookahead:
-            chosen = [self._best(row) for row in self._look_ahead(positions)]
-        else:
-            chosen = [self._choose(row) for row in self._evaluate(positions)[0]]
-        return [position.notation(action) for position, action in zip(positions, chosen, strict=True)]
-
-    def policy(self, position: Position) -> dict[str, float]:
-        """Probability of each legal move by the network itself, whatever the temperature; raises as ``act``."""
-        probabilities, _ = self._evaluate([position])
-        legal = probabilities[0, position.legal_actions()]
-        return dict(zip(position.legal_moves(), (legal / legal.sum()).tolist(), strict=True))
-
-    def value(self, position: Position) -> float:
-        """Expected reward of the mover, cut to [-1, 1]; raises as ``act``."""
-        return float(np.clip(self._evaluate([position])[1][0, 0], -1.0, 1.0))
-
-    def _evaluate(self, positions: Sequence[Position]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(N, A) float64 probabilities, 0 for illegal actions, and (N, 2) float64 values."""
-        evaluator = self._evaluator_for(positions)
-        states = np.stack([position.rows[0] for position in positions])
-        histories = np.stack([position.rows[1] for position in positions])
-        legal = np.stack([position.action_mask() for position in positions]) == 1
+    def _judge(
+        self,
+        evaluator: NetworkEvaluator,
+        states: NDArray[np.int16],
+        histories: NDArray[np.uint64],
+        legal: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         logits, values = (self._finite(part) for part in evaluator.evaluate(states, histories))
         log_probabilities = masked_log_probabilities(logits, torch.from_numpy(legal).to(logits.device))
         probabilities = np.where(legal, log_probabilities.double().exp().cpu().numpy(), 0.0)
         return probabilities, values.double().cpu().numpy()
 
-    def _look_ahead(self, positions: Sequence[Position]) -> NDArray[np.float64]:
-        """(N, A) float64: expected value of each legal action for the mover, -inf for the others."""
-        evaluator = self._evaluator_for(positions)
-        ahead = successors(positions, self._rng.integers(0, 2**64, size=1, dtype=np.uint64))
-        values = self._finite(evaluator.evaluate(ahead.states, ahead.histories)[1])
-        weights = np.array([1.0, evaluator.margin_weight])
-        # A decided game counts for more than any value and margin a network promises together.
-        decided = 2.0 + 4.0 * evaluator.margin_weight
-        further = ahead.sign * (values.double().cpu().numpy() @ weights)
-        gain = weights[1] * ahead.gain / evaluator.margin_scale
-        worth = np.where(ahead.over, decided * ahead.payoff, further) + gain
-        table = np.full((len(positions), evaluator.ruleset.num_actions), -np.inf)
-        table[ahead.position, ahead.action] = 0.0
-        np.add.at(table, (ahead.position, ahead.action), ahead.weight * worth)
-        return table
-
-    def _best(self, values: NDArray[np.float64]) -> int:
-        """An action of the highest value; exact ties by the agent's own generator."""
-        best = np.flatnonzero(values == values.max())
-        return int(best[0]) if len(best) == 1 else int(self._rng.choice(best))
-
-    def _choose(self, probabilities: NDArray[np.float64]) -> int:
-        """An action of positive probability, by the temperature."""
-        if self.temperature == 0.0:
-            return self._best(probabilities)
-        legal = np.flatnonzero(probabilities)
-        logs = np.log(probabilities[legal]) / self.temperature
-        weights = np.exp(logs - logs.max())
-        return int(self._rng.choice(legal, p=weights / weights.sum()))
+    def _values(
+        self, evaluator: NetworkEvaluator, states: NDArray[np.int16], histories: NDArray[np.uint64]
+    ) -> NDArray[np.float64]:
+        return self._finite(evaluator.evaluate(states, histories)[1]).double().cpu().numpy()
 
     def _finite(self, numbers: Tensor) -> Tensor:
         if not torch.isfinite(numbers).all():
-            raise CheckpointError(
-                f"{self.checkpoint.folder}: its network gives numbers that are not finite; use another copy"
-            )
+            raise not_finite(self.checkpoint.folder)
         return numbers
-
-    def _evaluator_for(self, positions: Sequence[Position]) -> NetworkEvaluator:
-        """What evaluates these positions, in all of which a seat must decide."""
-        evaluator = self._evaluator_of(positions[0])
-        for position in positions:
-            if self._evaluator_of(position) is not evaluator:
-                raise ValueError(f"positions of one game are wanted, not of {evaluator.ruleset.label} and others")
-            if position.is_over or position.chance_due:
-                deciding_moves(position)  # raises, and says why
-        return evaluator
-
-    def _evaluator_of(self, position: Position) -> NetworkEvaluator:
-        theirs = position.ruleset
-        for evaluator in self._evaluators:
-            ours = evaluator.ruleset
-            if theirs is ours or (theirs.rules is ours.rules and theirs.options == ours.options):
-                return evaluator
-        known = " and ".join(ruleset.label for ruleset in self.rulesets)
-        raise ValueError(f"{self.name} was trained for {known} and cannot play {theirs.label}")
 
 
 def load_network(checkpoint: Checkpoint) -> PolicyValueNetwork:

@@ -127,7 +127,8 @@ class MaskableAgent(BaseAgent):
     def __init__(self, policy: Any, ruleset: Ruleset, *, greedy: bool = True, name: str = "sb3") -> None:
         super().__init__()
         self.name = name
-        self.ruleset = ruleset
+        self.rulesets = (ruleset,)
+        self._ruleset = ruleset
         self._policy = policy
         self._greedy = greedy
         self._encoder = Encoder(ruleset)
@@ -174,9 +175,9 @@ class MaskableAgent(BaseAgent):
 
     def _views(self, positions: Sequence[Position]) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         for position in positions:
-            if position.ruleset is not self.ruleset and position.ruleset.label != self.ruleset.label:
+            if position.ruleset is not self._ruleset and position.ruleset.label != self._ruleset.label:
                 raise ValueError(
-                    f"{self.name} was trained for {self.ruleset.label} and cannot play {position.ruleset.label}"
+                    f"{self.name} was trained for {self._ruleset.label} and cannot play {position.ruleset.label}"
                 )
             deciding_moves(position)
         images = np.stack([self._encoder.observe(position) for position in positions])

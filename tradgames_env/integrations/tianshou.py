@@ -76,7 +76,8 @@ class QAgent(BaseAgent):
     def __init__(self, policy: Any, ruleset: Ruleset, *, epsilon: float = 0.0, name: str = "tianshou") -> None:
         super().__init__()
         self.name = name
-        self.ruleset = ruleset
+        self.rulesets = (ruleset,)
+        self._ruleset = ruleset
         self._policy = copy.deepcopy(policy).eval()
         self._epsilon = epsilon
         self._encoder = Encoder(ruleset)
@@ -88,9 +89,9 @@ class QAgent(BaseAgent):
             ValueError: the position belongs to another game or other options.
             IllegalMoveError: no seat decides.
         """
-        if position.ruleset.label != self.ruleset.label:
+        if position.ruleset.label != self._ruleset.label:
             raise ValueError(
-                f"{self.name} was trained for {self.ruleset.label} and cannot play {position.ruleset.label}"
+                f"{self.name} was trained for {self._ruleset.label} and cannot play {position.ruleset.label}"
             )
         moves = deciding_moves(position)
         if self._rng.random() < self._epsilon:
