@@ -15,7 +15,8 @@ import random
 import sys
 import tomllib
 from collections.abc import Sequence
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import pydantic
 
@@ -243,6 +244,28 @@ enough to be followed move by move, and a core looks at millions of positions a 
   first step of learning the margin alone is the evaluation; nothing else is given. `shaping.weight` is what the margin
   of a drawn game is worth; it falls to 0 during the run.
 
+### Several games, one network
+
+`[[games]]` in place of `[game]` names several games for one network: they share all but the policy head. A game is
+given what differs for it, and has the run's settings otherwise:
+
+```toml
+[[games]]
+name = "yote"
+shaping = { weight = 0.1 }
+
+[[games]]
+name = "puluc"
+pool = { share = 0.0 }
+search = { improver = "expectimax" }
+```
+
+Each has `selfplay.shards` shards of its own and its own samples, stored without what never changes in it. Every
+gradient step takes equally many samples of each game, and its loss is the mean of theirs, so that no game counts for
+more because it is played faster. Metrics are the means over the games, and those of each stand under `yote_box/` and
+the like. The checkpoint plays all of them; `play.simulations` and `play.plies` together mean a tree search in games
+without dice and expected values in the others. `configs/alphazero_all.toml` learns the four games.
+
 ## Runs and checkpoints
 
 A run is a function of its configuration and seed; with a budget of steps the same machine gives the same weights. The
@@ -270,9 +293,10 @@ def training_page() -> str:
     """Method, every setting and every metric."""
     rows: list[Row] = []
     fields = {name: field for model in METHODS.values() for name, field in model.model_fields.items()}
+    fields = {"game": fields["game"], "games": fields["games"], **fields}
     for name, field in fields.items():
-        section = field.annotation
-        if isinstance(section, type) and issubclass(section, pydantic.BaseModel):
+        section = section_of(field)
+        if section is not None:
             rows += [(f"`{name}.{key}`", shown(entry), entry.description or "") for key, entry in settings_of(section)]
         else:
             rows.append((f"`{name}`", shown(field), field.description or ""))
@@ -303,6 +327,13 @@ def compatibility_page() -> str:
         ]
         made.append(f"## {title}\n\n" + "\n\n".join(lines) + "\n")
     return "\n".join(made)
+
+
+def section_of(field: pydantic.fields.FieldInfo) -> type[pydantic.BaseModel] | None:
+    """The section that a field of a configuration is, or may be; None where it holds a value or a list."""
+    kinds = [field.annotation, *(get_args(field.annotation) if get_origin(field.annotation) is UnionType else ())]
+    sections = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel))
+    return next(sections, None)
 
 
 def settings_of(section: type[pydantic.BaseModel]) -> list[tuple[str, pydantic.fields.FieldInfo]]:

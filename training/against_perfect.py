@@ -1,6 +1,7 @@
 """How a network in training does against the exact solution of its game, where there is a table of it."""
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,14 @@ class AgainstPerfect:
     """Plays against the table of a game of dice, now and then, and says nothing where there is none.
 
     Args:
-        ruleset: what is learned.
+        game: place of what is measured among the games.
+        games: all that the network plays, in the order of its policy heads.
     """
 
-    def __init__(self, ruleset: Ruleset) -> None:
-        self._table = _expectations(ruleset)
-        self._ruleset = ruleset
+    def __init__(self, game: int, games: Sequence[Ruleset]) -> None:
+        self._games = games
+        self._ruleset = games[game]
+        self._table = _expectations(self._ruleset)
         self._due = 0.0
 
     def measure(self, network: PolicyValueNetwork) -> dict[str, float]:
@@ -40,7 +43,7 @@ class AgainstPerfect:
         started = time.perf_counter()
         if self._table is None or started < self._due:
             return {}
-        evaluator, search = NetworkEvaluator(self._ruleset, network), Expectimax(self._ruleset)
+        evaluator, search = NetworkEvaluator(self._ruleset, network, games=self._games), Expectimax(self._ruleset)
 
         def choose(states: NDArray[np.int16], histories: NDArray[np.uint64]) -> NDArray[np.int64]:
             outlook = search.look(evaluator, states, histories)

@@ -167,7 +167,7 @@ class AlphaBetaRun(Run):
             **game_metrics(sum_counts([result.counts for result in results])),
             "data/window": float(len(self.replay)),
             **loss,
-            "schedule/shaping": shaping_weight(self._config, progress),
+            "schedule/shaping": shaping_weight(self._config.shaping, progress),
         }
 
     def _tasks(self, progress: float) -> list[DeepeningTask]:
@@ -180,7 +180,7 @@ class AlphaBetaRun(Run):
                 weights=self._weights() if self._learned else None,
                 search=config.deepening,
                 selfplay=selfplay,
-                shaping=shaping_weight(config, progress),
+                shaping=shaping_weight(config.shaping, progress),
                 sparse_share=linear(selfplay.sparse_share, selfplay.final_sparse_share, progress),
                 seed=(config.seed, self.iteration, shard),
                 state=state,

@@ -69,7 +69,7 @@ def write_checkpoint(
     tensors = {name: tensor.cpu().numpy() for name, tensor in network.state_dict().items()}
     weights = safetensors.numpy.save(tensors)
     record = CheckpointRecord(
-        games=(GameRecord.of(config.game.ruleset()),),
+        games=tuple(GameRecord.of(ruleset) for ruleset in config.rulesets()),
         encoder_version=ENCODER_VERSION,
         network=network.record,
         play=PlayRecord(config.play.lookahead, config.play.margin_weight, config.play.simulations, config.play.plies),
@@ -187,6 +187,9 @@ def _keywords(options: Mapping[str, Any]) -> str:
 def _way_to_play(record: CheckpointRecord) -> str:
     play = record.play
     margin = f", the largest gain of margin worth {play.margin_weight:g} wins" if play.margin_weight else ""
+    if play.simulations and play.plies:
+        dice = f"by its values {play.plies} moves and the throws ahead in games of dice"
+        return f"{dice}, by a tree search of {play.simulations} simulations in the others{margin}"
     if record.network.trunk == INCREMENTAL:
         return f"by alpha-beta search of {play.simulations or POSITIONS:,} positions"
     if play.simulations:

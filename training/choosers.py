@@ -7,6 +7,7 @@ Letters: N games, F features, A actions.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -47,12 +48,15 @@ class Judge:
         ruleset: what is played.
         network: with its weights.
         margin_weight: worth of the final margin in utilities.
+        games: all that the network plays, in the order of its policy heads.
     """
 
-    def __init__(self, ruleset: Ruleset, network: PolicyValueNetwork, margin_weight: float) -> None:
+    def __init__(
+        self, ruleset: Ruleset, network: PolicyValueNetwork, margin_weight: float, games: Sequence[Ruleset]
+    ) -> None:
         self._network = network
         self._scale = np.float32(ruleset.rules.margin_scale(ruleset.options))
-        self.evaluate = NetworkEvaluator(ruleset, network, margin_weight)
+        self.evaluate = NetworkEvaluator(ruleset, network, margin_weight, games)
 
     def expectations(self, states: NDArray[np.int16], features: NDArray[np.float32]) -> Expectations:
         """What it expects at N positions (N, S), whose features are (N, F)."""

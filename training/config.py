@@ -3,11 +3,11 @@
 Unknown keys, wrong types and numbers out of range are errors that name the file, the key and what would be right.
 """
 
+import abc
 import difflib
 import os
 import pathlib
 import tomllib
-import types
 import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -167,7 +167,7 @@ class PlayConfig(_Section):
     margin_weight: Annotated[float, Field(ge=0.0, le=1000.0)] = 0.0
     """Worth of the largest possible gain of margin in these values; a win is 1."""
     simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Choose by a tree search of so many simulations; 0 for none."""
+    """Choose by a tree search of so many simulations; 0 for none. With plies as well, in games without dice."""
     plies: Annotated[int, Field(ge=0, le=4)] = 0
     """Choose by the values after so many moves and the throws between them, in games of dice; 0 for none."""
 
@@ -292,10 +292,36 @@ class LearnerConfig(_Section):
     """Share of the policy's weight that goes to samples by how far the search moved the policy."""
 
 
-class TrainConfig(_Section):
+class LearnedGameConfig(GameConfig):
+    """One of several games that a network learns, with those settings that differ from the run's own."""
+
+    shaping: ShapingConfig = ShapingConfig()
+    pool: PoolConfig = PoolConfig()
+    search: SearchConfig = SearchConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
+    replay: ReplayConfig = ReplayConfig()
+
+    @property
+    def label(self) -> str:
+        """For file names and metrics."""
+        return f"{self.name}_{self.variant}"
+
+
+_OF_A_GAME = tuple(name for name in LearnedGameConfig.model_fields if name not in GameConfig.model_fields)
+_OF_THE_RUN = (
+    ("selfplay", "engine"),
+    ("selfplay", "workers"),
+    ("selfplay", "overlap"),
+    ("pool", "every"),
+    ("pool", "capacity"),
+    ("replay", "reuse"),
+)
+"""Settings in these sections that cannot differ between games."""
+
+
+class TrainConfig(_Section, abc.ABC):
     """What every training run is told; each method adds its own sections."""
 
-    game: GameConfig
     budget: BudgetConfig
     network: NetworkConfig = NetworkConfig()
     shaping: ShapingConfig = ShapingConfig()
@@ -312,19 +338,31 @@ class TrainConfig(_Section):
     progress: Literal["auto", "off"] = "auto"
     """A progress bar where there is a terminal, or none."""
 
+    @abc.abstractmethod
+    def rulesets(self) -> tuple[Ruleset, ...]:
+        """The games the network plays."""
+
 
 class PPOTrainConfig(TrainConfig):
     """A training run by masked PPO."""
 
+    game: GameConfig
     method: Literal["ppo"] = "ppo"
     """How the network learns: "ppo" plays by the network alone, "alphazero" by search."""
     rollout: RolloutConfig = RolloutConfig()
     ppo: PPOConfig = PPOConfig()
 
+    def rulesets(self) -> tuple[Ruleset, ...]:
+        """The game the network plays."""
+        return (self.game.ruleset(),)
+
 
 class AlphaZeroTrainConfig(TrainConfig):
     """A training run by search: the network learns what its search finds."""
 
+    game: GameConfig | None = None
+    games: Annotated[tuple[LearnedGameConfig, ...], Field(strict=False)] = ()
+    """Several games for one network, in place of ``game``, each with what differs for it from the run's sections."""
     method: Literal["alphazero"]
     """See the other method."""
     network: SearchNetworkConfig = SearchNetworkConfig()
@@ -333,15 +371,64 @@ class AlphaZeroTrainConfig(TrainConfig):
     replay: ReplayConfig = ReplayConfig()
     learner: LearnerConfig = LearnerConfig()
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _fill_games(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give each game the run's settings, where it has none of its own."""
+        games = data.get("games")
+        if not isinstance(games, list):
+            return data
+        return {**data, "games": [_filled(game, data) if isinstance(game, dict) else game for game in games]}
+
+    @pydantic.model_validator(mode="after")
+    def _agreed(self) -> Self:
+        if (self.game is None) != bool(self.games):
+            raise ValueError("give either game, for one game, or games, for several")
+        labels = [game.label for game in self.games]
+        if len(set(labels)) < len(labels):
+            raise ValueError("two of the games have the same name and variant")
+        for game in self.games:
+            for section, name in _OF_THE_RUN:
+                if getattr(getattr(game, section), name) != getattr(getattr(self, section), name):
+                    raise ValueError(f"{section}.{name} of {game.label} is that of all games; give it in [{section}]")
+        if len(self.games) > self.learner.batch_size:
+            raise ValueError("learner.batch_size is smaller than the number of games")
+        return self
+
+    def learned(self) -> tuple[LearnedGameConfig, ...]:
+        """The games the network learns, one or several, with all their settings."""
+        if self.game is None:
+            return self.games
+        sections = {name: getattr(self, name) for name in _OF_A_GAME}
+        return (LearnedGameConfig.model_construct(**dict(self.game), **sections),)
+
+    def rulesets(self) -> tuple[Ruleset, ...]:
+        """The games the network plays, in the order of its policy heads."""
+        return tuple(game.ruleset() for game in self.learned())
+
+
+def _filled(game: dict[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a game, those of the run where it has none; what is no section stays for the checks."""
+    sections = {}
+    for name in _OF_A_GAME:
+        common, own = run.get(name, {}), game.get(name, {})
+        sections[name] = {**common, **own} if isinstance(common, dict) and isinstance(own, dict) else own
+    return {**game, **sections}
+
 
 class AlphaBetaTrainConfig(TrainConfig):
     """A training run of the evaluation of alpha-beta, for games without dice."""
 
+    game: GameConfig
     method: Literal["alphabeta"]
     """See the other methods."""
     deepening: DeepeningConfig = DeepeningConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
     replay: ReplayConfig = ReplayConfig()
+
+    def rulesets(self) -> tuple[Ruleset, ...]:
+        """The game the network plays."""
+        return (self.game.ruleset(),)
 
 
 METHODS: Mapping[str, type[TrainConfig]] = {
@@ -409,7 +496,11 @@ def parse_config(data: Mapping[str, Any], source: str) -> TrainConfig:
     try:
         return model.model_validate(data)
     except pydantic.ValidationError as error:
-        problems = "; ".join(_problem(entry, model) for entry in error.errors())
+        entries = error.errors()
+        said = {entry["loc"] for entry in entries}
+        # What is wrong in a section of the run is wrong in that of each game.
+        entries = [entry for entry in entries if not (entry["loc"][:1] == ("games",) and entry["loc"][2:] in said)]
+        problems = "; ".join(_problem(entry, model) for entry in entries)
         raise ConfigError(f"{source}: {problems}") from None
 
 
@@ -452,9 +543,12 @@ def _problem(entry: Any, model: type[TrainConfig]) -> str:
 def _known_keys(model: type[pydantic.BaseModel], path: list[str]) -> list[str]:
     """Keys of the section of ``model`` at ``path``."""
     for part in path:
-        annotation = model.model_fields[part].annotation
-        if typing.get_origin(annotation) in (types.UnionType, typing.Union):
-            return []
-        assert isinstance(annotation, type)
-        model = annotation
+        if not part.isdigit():
+            model = _section_in(model.model_fields[part].annotation)
     return list(model.model_fields)
+
+
+def _section_in(annotation: Any) -> type[pydantic.BaseModel]:
+    """The section that a setting is, may be, or is a list of."""
+    kinds = (annotation, *typing.get_args(annotation))
+    return next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel))

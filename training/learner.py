@@ -1,10 +1,15 @@
 """The gradient steps of training by search: from samples to weights, and to the averaged weights that play.
 
-Letters: B samples of a step, F features, K most legal actions of a sample, T samples whose policies are learned from.
+A network may learn several games at once: each step then takes equally many samples of each, and its loss is the mean
+of theirs.
+
+Letters: B samples of a game in a step, F features, K most legal actions of a sample, T samples whose policies are
+learned from.
 """
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from tradgames_env.agents.layout import InputLayout
+from tradgames_env.agents.layout import FeatureReader, InputLayout
 from tradgames_env.agents.network import PolicyValueNetwork, masked_log_probabilities
-from tradgames_env.encoding import PLANES
+from tradgames_env.encoding import PLANES, Encoder
 from tradgames_env.rules.ruleset import Ruleset
 from training.config import LearnerConfig
 from training.ranks import ALONE, Ranks
@@ -30,7 +35,7 @@ _REPORT_EVERY = 16
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
-    """Samples of one or more gradient steps; see ``training.replay``.
+    """Samples of a game in one or more gradient steps; see ``training.replay``.
 
     Attributes:
         features: (B, F) float32.
@@ -65,22 +70,20 @@ class Reflection:
     Args:
         sites: (sites,) int64, see ``GameRules.mirror``.
         actions: (A,) int64.
-        layout: of the network's inputs.
         ruleset: the game.
     """
 
-    def __init__(
-        self, sites: NDArray[np.int64], actions: NDArray[np.int64], layout: InputLayout, ruleset: Ruleset
-    ) -> None:
+    def __init__(self, sites: NDArray[np.int64], actions: NDArray[np.int64], ruleset: Ruleset) -> None:
         self._actions = actions.astype(np.int16)
-        _, width = layout.board
-        area = layout.board[0] * width
+        height, width = ruleset.layout.height, ruleset.layout.width
+        area = height * width
         cells = np.array([row * width + column for row, column in ruleset.layout.cells])
         moved = np.arange(area)
         moved[cells] = cells[sites]
-        planes, places = np.divmod(layout.cells, area)
+        informative = Encoder(ruleset).informative_cells()
+        planes, places = np.divmod(informative, area)
         is_site = np.array([plane.kind == "site" for plane in PLANES])[planes]
-        columns = {int(cell): column for column, cell in enumerate(layout.cells)}
+        columns = {int(cell): column for column, cell in enumerate(informative)}
         targets = planes * area + np.where(is_site, moved[places], places)
         self._features = np.array([columns[int(cell)] for cell in targets])
 
@@ -91,13 +94,28 @@ class Reflection:
         samples["actions"][rows] = np.where(actions >= 0, self._actions[actions], -1)
 
 
+class Subject:
+    """One of the games that a network learns, as its learner sees it.
+
+    Args:
+        ruleset: the game.
+        layout: of the network's inputs.
+        mirror: show half of the samples reflected, if the game has this symmetry.
+    """
+
+    def __init__(self, ruleset: Ruleset, layout: InputLayout, mirror: bool) -> None:
+        self.reader = FeatureReader(ruleset, layout)
+        mirrored = ruleset.rules.mirror(ruleset.options) if mirror else None
+        self.reflection = Reflection(*mirrored, ruleset) if mirrored else None
+
+
 class Learner:
     """A network that learns, its optimiser, and the average of its weights.
 
     Args:
         network: with its first weights, on the device where it learns.
         config: how to learn.
-        reflection: of the samples; None where the game has none, or shall not use it.
+        subjects: the games, in the order of the network's policy heads.
         ranks: the processes that share each step; all must be told to learn from the same samples.
     """
 
@@ -105,13 +123,15 @@ class Learner:
         self,
         network: PolicyValueNetwork,
         config: LearnerConfig,
-        reflection: Reflection | None,
+        subjects: Sequence[Subject],
         ranks: Ranks = ALONE,
     ) -> None:
         self.network = network
         self._ranks = ranks
         self._config = config
-        self._reflection = reflection
+        self.subjects = subjects
+        self.part_size = config.batch_size // len(subjects)
+        """Samples of each game in a gradient step."""
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
@@ -120,41 +140,41 @@ class Learner:
         self._learned = list(state.values())
         self.average = {name: tensor.clone() for name, tensor in state.items()}
 
-    def learn(self, samples: Arrays, progress: float, rng: np.random.Generator) -> dict[str, float]:
-        """Take gradient steps on samples, each once; returns means over some of the steps by metric name.
+    def learn(self, samples: Sequence[Arrays], progress: float, rng: np.random.Generator) -> list[dict[str, float]]:
+        """Take gradient steps on samples, each once; returns for each game means over some of the steps by metric name.
 
         Args:
-            samples: arrays by name, reflected in place.
+            samples: of each game, equally many: arrays by name, reflected in place.
             progress: of the run, which the learning rate follows.
             rng: draws which samples are reflected.
 
         Raises:
             NonFiniteLossError: the loss of a batch is not a number, or beyond all measure; the network is as before.
         """
-        count = len(samples["results"])
-        if self._reflection is not None:
-            self._reflection.apply(samples, np.flatnonzero(rng.random(count) < 0.5))
+        count = len(samples[0]["results"])
+        for subject, arrays in zip(self.subjects, samples, strict=True):
+            if subject.reflection is not None:
+                subject.reflection.apply(arrays, np.flatnonzero(rng.random(count) < 0.5))
         rate = learning_rate(self._config, progress)
         self.optimiser.param_groups[0]["lr"] = rate
-        parts = []
-        drawn = self._batch(samples)
-        for step, begin in enumerate(range(0, count, self._config.batch_size)):
-            batch = drawn.part(slice(begin, begin + self._config.batch_size))
-            norm = self._step(batch)
+        measured: list[list[dict[str, Tensor]]] = [[] for _ in samples]
+        drawn = [self._batch(game, arrays) for game, arrays in enumerate(samples)]
+        for step, begin in enumerate(range(0, count, self.part_size)):
+            batches = [batch.part(slice(begin, begin + self.part_size)) for batch in drawn]
+            norm = self._step(batches)
             if step % _REPORT_EVERY == 0:
-                with torch.no_grad():
-                    parts.append(measures(self.network, batch) | {"gradient/norm": norm})
-        means = {name: float(torch.stack([part[name] for part in parts]).mean()) for name in parts[0]}
-        return means | {"schedule/learning_rate": rate}
+                for game, batch in enumerate(batches):
+                    measured[game].append(measures(self.network, batch, game) | {"gradient/norm": norm})
+        return [_means(of_game) | {"schedule/learning_rate": rate} for of_game in measured]
 
-    def _batch(self, samples: Arrays) -> Batch:
+    def _batch(self, game: int, samples: Arrays) -> Batch:
         device = next(self.network.parameters()).device
 
         def tensor(array: NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(device)
 
         return Batch(
-            features=tensor(samples["features"]).float(),
+            features=tensor(self.subjects[game].reader.spread(samples["features"])).float(),
             actions=tensor(samples["actions"]).long(),
             probabilities=tensor(samples["probabilities"]).float(),
             weights=tensor(samples["weights"]),
@@ -163,14 +183,16 @@ class Learner:
             margins=tensor(samples["margins"]),
         )
 
-    def _step(self, batch: Batch) -> Tensor:
-        """One gradient step; returns the length of the gradient."""
-        loss = total_loss(self.network, batch, self._config, self._ranks.rows(len(batch)))
-        whole = self._ranks.sum(loss.detach()).item()
-        if not abs(whole) < _LARGEST_LOSS:
-            raise NonFiniteLossError(batch, whole)
+    def _step(self, batches: Sequence[Batch]) -> Tensor:
+        """One gradient step on a batch of each game; returns the length of the gradient."""
+        rows = self._ranks.rows(len(batches[0]))
+        each = [total_loss(self.network, batch, self._config, rows, game) for game, batch in enumerate(batches)]
+        losses = torch.stack(each)
+        for batch, whole in zip(batches, self._ranks.sum(losses.detach()).tolist(), strict=True):
+            if not abs(whole) < _LARGEST_LOSS:
+                raise NonFiniteLossError(batch, whole)
         self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        losses.mean().backward()  # type: ignore[no-untyped-call]
         self._ranks.sum_gradients(self._parameters)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         self.optimiser.step()
@@ -208,14 +230,19 @@ class _Losses(NamedTuple):
     values: Tensor
 
 
-def _losses(network: PolicyValueNetwork, batch: Batch) -> _Losses:
-    """Losses of policy, value and margin.
+def _means(measured: list[dict[str, Tensor]]) -> dict[str, float]:
+    """The mean of each metric."""
+    return {name: float(torch.stack([part[name] for part in measured]).mean()) for name in measured[0]}
+
+
+def _losses(network: PolicyValueNetwork, batch: Batch, game: int) -> _Losses:
+    """Losses of policy, value and margin in a game of the network.
 
     A value of win, draw and loss is learned by cross-entropy with the shares expected of each: unlike a squared error
     it goes on correcting a network that is sure of the wrong result. A scalar value is learned by its squared error.
     """
     taught = batch.weights.nonzero()[:, 0]
-    outputs = network.outputs(batch.features, policy_rows=taught)
+    outputs = network.outputs(batch.features, game, policy_rows=taught)
     policy = _policy_loss(outputs.logits, batch.actions[taught], batch.probabilities[taught], batch.weights[taught])
     if outputs.value.shape[1] == 3:
         value = functional.cross_entropy(outputs.value, batch.shares, reduction="sum")
@@ -239,9 +266,9 @@ def _policy_loss(logits: Tensor, actions: Tensor, probabilities: Tensor, weights
     return -(weighted * masked_log_probabilities(of_legal, actions >= 0)).sum()
 
 
-def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, rows: slice) -> Tensor:
+def total_loss(network: PolicyValueNetwork, batch: Batch, config: LearnerConfig, rows: slice, game: int) -> Tensor:
     """What some rows add to the loss of a batch: policy, value and margin with the configuration's weights."""
-    losses = _losses(network, batch if rows == slice(0, len(batch)) else batch.part(rows))
+    losses = _losses(network, batch if rows == slice(0, len(batch)) else batch.part(rows), game)
     policy_share = config.policy_weight / _total_weight(batch)
     value_share, margin_share = config.value_weight / len(batch), config.margin_weight / len(batch)
     return policy_share * losses.policy + value_share * losses.value + margin_share * losses.margin
@@ -251,9 +278,10 @@ def _total_weight(batch: Batch) -> Tensor:
     return batch.weights.sum().clamp(min=1.0)
 
 
-def measures(network: PolicyValueNetwork, batch: Batch) -> dict[str, Tensor]:
+@torch.no_grad()
+def measures(network: PolicyValueNetwork, batch: Batch, game: int) -> dict[str, Tensor]:
     """What there is to report of a batch, by metric name."""
-    losses, count, weight = _losses(network, batch), len(batch), _total_weight(batch)
+    losses, count, weight = _losses(network, batch, game), len(batch), _total_weight(batch)
     entropies = -(batch.probabilities * batch.probabilities.clamp(min=1e-9).log()).sum(dim=1)
     variance = batch.results.var(unbiased=False).clamp(min=1e-9)
     values = losses.values[:, 0]

@@ -1,7 +1,8 @@
 """What a training run reports: one table of metrics, and where they go.
 
 Every iteration adds one JSON object to ``metrics.jsonl`` and one point a metric to TensorBoard; ``curves.png`` is drawn
-at the end. The keys are exactly those of ``METRICS``.
+at the end. The keys are exactly those of ``METRICS``; a run of several games has their means under these, and each
+game's own under ``GAME_VARIANT/`` and the same.
 """
 
 import json
@@ -107,7 +108,7 @@ class MetricsLog:
             KeyError: a metric that ``METRICS`` does not explain.
         """
         for name in metrics:
-            METRICS[name]
+            METRICS[name if name in METRICS else name.partition("/")[2]]
         self._file.write(json.dumps(metrics) + "\n")
         self._file.flush()
         if self._board is not None:

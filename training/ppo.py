@@ -249,7 +249,7 @@ class PPORun(Run):
     def iterate(self) -> dict[str, float]:
         """Play a rollout, learn from it, and report."""
         config, progress = self._config, self.progress
-        shaping = shaping_weight(config, progress)
+        shaping = shaping_weight(config.shaping, progress)
         entropy = linear(config.ppo.entropy, config.ppo.final_entropy, progress)
         rate = linear(config.ppo.learning_rate, config.ppo.final_learning_rate, progress)
         self.optimiser.param_groups[0]["lr"] = rate

@@ -4,7 +4,7 @@ A sample is a position with what its game and its search told of it. Files never
 again.
 
 =============  ====================  ==================================================================================
-features       (n, F) float16        what the mover sees
+features       (n, F) float16        what the mover sees, as far as it differs between the game's positions
 actions        (n, K) int16          the legal actions, in no order, then -1; all -1 where there is no policy to learn
 probabilities  (n, K) float16        of these, after the search
 weights        (n,) float32          how much the policy is learned from; 0 where it is not

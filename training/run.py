@@ -23,7 +23,7 @@ from torch import Tensor
 from tradgames_env.agents.checkpoint import CheckpointError
 from tradgames_env.agents.network import resolve_device
 from training.checkpoint import read_state, state_files
-from training.config import BudgetConfig, ConfigError, TrainConfig, parse_config
+from training.config import BudgetConfig, ConfigError, ShapingConfig, TrainConfig, parse_config
 from training.durable import Checkpoints, remove_leftovers, write_file
 from training.engines import torch_threads
 from training.memory import keep_freed_memory
@@ -37,8 +37,12 @@ BAD_BATCH_FILE = "bad_batch.safetensors"
 _SAVE_SECONDS = 5.0
 """What a run that is killed may lose, at most, where an iteration takes no longer."""
 # A resumed run may have another budget or machine; everything else must be as it was.
-_MAY_CHANGE = {"budget", "play", "save_minutes", "progress", "threads", "device"}
-_MAY_CHANGE_WITHIN = {"selfplay": {"engine", "workers"}}
+_ENGINE = {"engine", "workers"}
+_MAY_CHANGE: dict[str, Any] = {
+    **dict.fromkeys(("budget", "play", "save_minutes", "progress", "threads", "device"), True),
+    "selfplay": _ENGINE,
+    "games": {"__all__": {"selfplay": _ENGINE}},
+}
 
 
 class TrainingError(RuntimeError):
@@ -183,16 +187,12 @@ class Run(abc.ABC):
         )
 
     def _refuse_changes(self, before: TrainConfig) -> None:
-        for name in {**type(before).model_fields, **type(self.config).model_fields}:
-            old, new = (_fixed_part(name, getattr(config, name, None)) for config in (before, self.config))
-            if name not in _MAY_CHANGE and old != new:
-                raise ConfigError(f"{self.run_dir}: this run was started with {name} = {old!r}, not {new!r}")
-
-
-def _fixed_part(name: str, value: Any) -> Any:
-    """A setting or a section of settings, without those that a resumed run may change."""
-    changeable = _MAY_CHANGE_WITHIN.get(name)
-    return value if changeable is None or value is None else value.model_dump(exclude=changeable)
+        old, new = (config.model_dump(exclude=_MAY_CHANGE) for config in (before, self.config))
+        for name in {**old, **new}:
+            if old.get(name) != new.get(name):
+                raise ConfigError(
+                    f"{self.run_dir}: this run was started with {name} = {old.get(name)!r}, not {new.get(name)!r}"
+                )
 
 
 def train_run(
@@ -248,7 +248,7 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
         note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}, resume to go on"
         console.print(note, markup=False, highlight=False, soft_wrap=True)
         return folder
-    label = config.game.ruleset().label
+    label = ", ".join(ruleset.label for ruleset in config.rulesets())
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
     return run.save_checkpoint(FINAL)
 
@@ -281,9 +281,9 @@ def linear(start: float, end: float, progress: float) -> float:
     return start + (end - start) * progress
 
 
-def shaping_weight(config: TrainConfig, progress: float) -> float:
-    """What the margin is worth at this point of a run: it falls to 0, linearly, at ``shaping.until``."""
-    return config.shaping.weight * max(0.0, 1.0 - progress / max(config.shaping.until, 1e-9))
+def shaping_weight(config: ShapingConfig, progress: float) -> float:
+    """What the margin is worth at this point of a run: it falls to 0, linearly, at ``until``."""
+    return config.weight * max(0.0, 1.0 - progress / max(config.until, 1e-9))
 
 
 def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, NDArray[Any]]:

@@ -4,8 +4,8 @@ A shard is some games in lockstep. Its task says everything: weights, settings, 
 may be played anywhere, and again. Each iteration plays a fixed number of decisions in every game, and games go on in
 the next one. A decision becomes a sample when its game is over, or when ``horizon`` more decisions were played.
 
-Letters: T decisions, W those of a window (the horizon's, then the T new ones), N games, F features, A actions,
-K most legal actions seen.
+Letters: T decisions, W those of a window (the horizon's, then the T new ones), N games, A actions,
+K most legal actions seen, F features that differ between the game's positions.
 """
 
 import dataclasses
@@ -30,10 +30,9 @@ from tradgames_env.rules.contract import (
     RUNNING,
     TRUNCATED,
 )
-from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.rules.table import kernel_table
 from training.choosers import LEARNER, Chooser, Decisions, Judge, OutlookChooser, TreeChooser, view_signs
-from training.config import SearchConfig, SelfPlayConfig
+from training.config import GameConfig, SearchConfig, SelfPlayConfig
 from training.lockstep import begin_games, draw_actions, list_legal, play_moves, play_randomly, throw_games
 from training.rollout import GameCounts
 from training.targets import ends_within, lambda_returns
@@ -46,7 +45,8 @@ class ShardTask:
     """What a shard is told.
 
     Attributes:
-        game, variant, options: what is played.
+        games: all that the network plays, in the order of its policy heads.
+        game: place among them of the one that is played.
         network: sizes of the networks.
         weights: of the one that learns.
         policies: of past ones by number.
@@ -62,9 +62,8 @@ class ShardTask:
         device: where networks are evaluated.
     """
 
-    game: str
-    variant: str
-    options: Mapping[str, Any]
+    games: tuple[GameConfig, ...]
+    game: int
     network: NetworkRecord
     weights: Arrays
     policies: Mapping[int, Arrays]
@@ -109,7 +108,8 @@ class _Shard:
     def __init__(self, task: ShardTask) -> None:
         self._task = task
         self._config = task.selfplay
-        self._ruleset = load_ruleset(task.game, task.variant, **task.options)
+        self._games = tuple(game.ruleset() for game in task.games)
+        self._ruleset = self._games[task.game]
         self._kernels = kernel_table(self._ruleset.kernels)
         self._scale = np.float32(self._ruleset.rules.margin_scale(self._ruleset.options))
         games = task.selfplay.games
@@ -130,7 +130,7 @@ class _Shard:
         network = PolicyValueNetwork(self._task.network)
         network.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in weights.items()})
         network.to(resolve_device(self._task.device)).eval()
-        return Judge(self._ruleset, network, self._task.margin_weight)
+        return Judge(self._ruleset, network, self._task.margin_weight, self._games)
 
     def _make_chooser(self, judges: dict[int, Judge], words: NDArray[np.uint64]) -> Chooser:
         task = self._task
@@ -234,7 +234,7 @@ class _Shard:
         gains = np.zeros_like(values)
         gains[:, 0] = found.gains
         row = {
-            "features": found.features.astype(np.float16),
+            "features": self._learner.evaluate.reader.own(found.features).astype(np.float16),
             "actions": actions,
             "probabilities": np.where(actions >= 0, shares, 0.0).astype(np.float16),
             "taught": taught,

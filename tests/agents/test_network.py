@@ -567,7 +567,7 @@ def test_wrong_way_to_play(folder: pathlib.Path, value: object) -> None:
 
 
 def test_wrong_searches_to_play_with() -> None:
-    for wrong in ({"simulations": -1}, {"simulations": 10**7}, {"plies": 17}, {"simulations": 8, "plies": 1}):
+    for wrong in ({"simulations": -1}, {"simulations": 10**7}, {"plies": 17}):
         with pytest.raises(ValueError, match=r"play simulations|play plies"):
             PlayRecord(**wrong)
 

@@ -93,12 +93,25 @@ def test_a_folder_with_a_number_says_how_hard_to_search(tmp_path: pathlib.Path) 
     assert type(tg.load_agent(f"{folder}:0")) is NetworkAgent
 
 
+def test_games_of_dice_are_searched_their_own_way(tmp_path: pathlib.Path) -> None:
+    games = [load_ruleset("yote", "mini"), load_ruleset("puluc", "mini")]
+    folder = make_common_checkpoint(tmp_path / "c", *games)
+    recommend(folder, simulations=16, plies=1)
+    agent = tg.load_agent(folder)
+    assert (agent.simulations, agent.plies) == (16, 1)
+    assert [type(search).__name__ for search in agent._searches.values()] == ["GumbelSearch", "Expectimax"]
+    for game in ("yote", "puluc"):
+        position = tg.Position(game, variant="mini", seed=1)
+        assert agent.act(position) in position.legal_moves()
+    assert (tg.load_agent(f"{folder}:4").simulations, tg.load_agent(f"{folder}:4").plies) == (4, 1)
+    assert type(tg.load_agent(f"{folder}:0")) is NetworkAgent
+
+
 def test_refuses_wrong_efforts_and_broken_weights(tmp_path: pathlib.Path) -> None:
     folder = make_checkpoint(tmp_path / "c", "yote")
     checkpoint = read_checkpoint(folder)
-    for efforts in ({}, {"simulations": 3, "plies": 1}):
-        with pytest.raises(ValueError, match="one of them must be positive"):
-            SearchingAgent(checkpoint, **efforts)
+    with pytest.raises(ValueError, match="one of them must be positive"):
+        SearchingAgent(checkpoint)
     with pytest.raises(ValueError, match="simulations, not -1"):
         SearchingAgent(checkpoint, simulations=-1)
 

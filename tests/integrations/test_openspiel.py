@@ -15,14 +15,14 @@ from tradgames_env.encoding import Encoder
 from tradgames_env.rules.errors import NotationError, OptionError
 
 pyspiel = pytest.importorskip("pyspiel", reason="pip install 'tradgames-env[openspiel]'")
-pytest.importorskip("cvxpy", reason="OpenSpiel's value iteration needs it: pip install 'tradgames-env[openspiel]'")
 
 from open_spiel.python import rl_environment
-from open_spiel.python.algorithms import evaluate_bots, mcts, minimax, value_iteration
+from open_spiel.python.algorithms import evaluate_bots, mcts, minimax
 from open_spiel.python.bots import uniform_random
-from open_spiel.python.egt import alpharank, heuristic_payoff_table
 
 from tradgames_env.integrations import openspiel
+
+FOR_SOLVERS = "OpenSpiel's solvers need more: pip install 'tradgames-env[integrations]'"
 
 
 def load(game: str, variant: str, options: str = "") -> Any:
@@ -119,6 +119,9 @@ def test_wrong_positions() -> None:
 
 @pytest.mark.parametrize("name", ["puluc", "yut_nori"])
 def test_value_iteration_agrees_with_our_tables(name: str) -> None:
+    pytest.importorskip("cvxpy", reason=FOR_SOLVERS)
+    from open_spiel.python.algorithms import value_iteration
+
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(30_000)
     try:
@@ -166,6 +169,9 @@ def test_search_beats_random() -> None:
 
 
 def test_alpha_rank_of_our_agents() -> None:
+    pytest.importorskip("scipy", reason=FOR_SOLVERS)
+    from open_spiel.python.egt import alpharank, heuristic_payoff_table
+
     spiel = load("petteia", "mini")
     random = np.random.RandomState(1)
     agents = ("random", "greedy")
@@ -217,6 +223,7 @@ def test_search_in_cpp_is_refused() -> None:
 
 
 def test_tutorial() -> None:
+    pytest.importorskip("cvxpy", reason=FOR_SOLVERS)
     said = run_tutorial("openspiel", steps=2)
     first, second = re.findall(r"is (?:worth )?([+-][\d.]+)", said)
     assert float(first) == pytest.approx(float(second), abs=5e-3)

@@ -115,9 +115,9 @@ def test_another_configuration_is_refused(tmp_path: pathlib.Path) -> None:
 def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = Learner._batch
 
-    def spoiled(learner: Learner, samples: selfplay.Arrays) -> object:
+    def spoiled(learner: Learner, game: int, samples: selfplay.Arrays) -> object:
         samples["results"][0] = np.nan
-        return batch(learner, samples)
+        return batch(learner, game, samples)
 
     monkeypatch.setattr(Learner, "_batch", spoiled)
     with pytest.raises(TrainingError, match=r"the loss became nan in iteration 1; .*bad_batch.safetensors"):
@@ -193,7 +193,7 @@ def test_past_policies_keep_their_games_and_are_not_learned_from(tmp_path: pathl
 def test_games_begin_with_few_pieces_where_asked(tmp_path: pathlib.Path) -> None:
     config = small(1, selfplay={"decisions": 1, "sparse_pieces": 2})
     state = play_shard(shard_task(config, tmp_path, sparse_share=1.0)).state
-    ruleset = config.game.ruleset()
+    (ruleset,) = config.rulesets()
     pieces = ["".join(ruleset.rules.site_pieces(ruleset.options, row)) for row in state["states"]]
     assert max(len(text) for text in pieces) <= 4
 
@@ -203,7 +203,7 @@ def test_first_games_are_in_different_phases_where_asked(tmp_path: pathlib.Path)
     for spread in (0, 12):
         config = small(1, "yote", selfplay={"decisions": 1, "opening_share": 0.0, "spread": spread})
         states = play_shard(shard_task(config, tmp_path)).state["states"]
-        ruleset = config.game.ruleset()
+        (ruleset,) = config.rulesets()
         pieces[spread] = {len("".join(ruleset.rules.site_pieces(ruleset.options, row))) for row in states}
     assert pieces[0] == {1}
     assert len(pieces[12]) > 2
@@ -236,7 +236,8 @@ def test_samples_tell_how_their_game_ended_as_the_mover_sees_it(
     samples = play_shard(shard_task(config, tmp_path)).samples
     results, draws = (samples[name].reshape(60, 12) for name in ("results", "draws"))
     margins = samples["margins"].reshape(60, 12)
-    scale = config.game.ruleset().rules.margin_scale(config.game.ruleset().options)
+    (ruleset,) = config.rulesets()
+    scale = ruleset.rules.margin_scale(ruleset.options)
     begins = np.zeros(12, int)
     for at, game, final in ends:
         states = np.stack(seen)[begins[game] : at + 1, game]
@@ -267,7 +268,7 @@ def test_reflected_samples_are_those_of_the_reflected_game(name: str, tmp_path: 
     run = AlphaZeroRun(small(1, name), tmp_path, print)
     task = run._tasks(0.0)[0]
     run.close()
-    ruleset = run.config.game.ruleset()
+    (ruleset,) = run.config.rulesets()
     mirrored = ruleset.rules.mirror(ruleset.options)
     assert mirrored is not None
     evaluator = NetworkEvaluator(ruleset, run.learner.network)
@@ -277,8 +278,9 @@ def test_reflected_samples_are_those_of_the_reflected_game(name: str, tmp_path: 
         features = [evaluator.features(*(rows[None] for rows in position.rows)) for position in (one, two)]
         actions = one.legal_actions()
         samples = {"features": features[0].astype(np.float16), "actions": np.array([[*actions, -1]], np.int16)}
-        assert run.learner._reflection is not None
-        run.learner._reflection.apply(samples, np.array([0]))
+        reflection = run.learner.subjects[0].reflection
+        assert reflection is not None
+        reflection.apply(samples, np.array([0]))
         assert np.array_equal(samples["features"], features[1].astype(np.float16))
         assert sorted(samples["actions"][0, :-1]) == sorted(two.legal_actions())
         assert samples["actions"][0, -1] == -1
@@ -291,9 +293,8 @@ def test_reflected_samples_are_those_of_the_reflected_game(name: str, tmp_path: 
 def test_learning_fits_samples(tmp_path: pathlib.Path) -> None:
     config = small(1, learner={"learning_rate": 0.01, "mirror": False})
     run = AlphaZeroRun(config, tmp_path, print)
-    samples = run._keep([play_shard(task) for task in run._tasks(0.0)])
+    run._keep([play_shard(task) for task in run._tasks(0.0)])
     run.close()
-    assert len(samples["results"]) > 0
     losses = [run._learn(0.0) for _ in range(20)]
     assert losses[-1]["policy/kl"] < 0.8 * losses[0]["policy/kl"]
     assert losses[-1]["loss/value"] < losses[0]["loss/value"]

@@ -32,7 +32,7 @@ def test_records_are_frozen(path: pathlib.Path) -> None:
 def test_shipped_configurations_load_and_survive_json(name: str) -> None:
     config = load_config(CONFIGS / name)
     assert parse_config(config.model_dump(mode="json"), "json") == config
-    assert config.game.ruleset().num_actions > 0
+    assert all(ruleset.num_actions > 0 for ruleset in config.rulesets())
 
 
 def test_there_is_a_configuration_for_each_game(game: str) -> None:

@@ -51,7 +51,6 @@ RUN = """
 method = "alphazero"
 progress = "off"
 device = "cpu"
-game = {name = "petteia", variant = "mini"}
 budget = {steps = 512}
 network = {width = 16, blocks = 1}
 search = {simulations = 6, fast_simulations = 2}
@@ -59,21 +58,35 @@ selfplay = {shards = 2, games = 16, decisions = 16, horizon = 4, engine = "seria
 replay = {first_window = 200, window = 400}
 learner = {batch_size = 61}
 """
+ONE_GAME = 'game = {name = "petteia", variant = "mini"}'
+TWO_GAMES = """
+[[games]]
+name = "petteia"
+variant = "mini"
+[[games]]
+name = "puluc"
+variant = "mini"
+pool = {share = 0.0}
+search = {improver = "expectimax"}
+"""
 
 
-def test_a_run_on_two_processes_learns_what_one_learns(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(("games", "replays"), [(ONE_GAME, ["."]), (TWO_GAMES, ["petteia_mini", "puluc_mini"])])
+def test_a_run_on_two_processes_learns_what_one_learns(games: str, replays: list[str], tmp_path: pathlib.Path) -> None:
     # One iteration: later games are played by weights that differ in their last digits, and so may differ in a move.
-    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "run.toml").write_text(RUN.replace("512", str(512 * len(replays))) + games)
     train = ("training.cli", "train", "--config", str(tmp_path / "run.toml"), "--run-dir")
     for processes in (1, 2):
         output = launched(processes, *train, str(tmp_path / f"{processes}"))
         assert output.count("checkpoint: ") == 1
-    samples = [(tmp_path / name / "replay" / "it_000001.safetensors").read_bytes() for name in "12"]
-    assert samples[0] == samples[1]
+    for replay in replays:
+        files = [tmp_path / name / "replay" / replay / "it_000001.safetensors" for name in "12"]
+        assert files[0].read_bytes() == files[1].read_bytes()
     assert_same_weights(*(tmp_path / name / "checkpoints" / "final" / "model.safetensors" for name in "12"))
     one, two = (json.loads((tmp_path / name / "metrics.jsonl").read_text()) for name in "12")
     assert one.keys() == two.keys()
     for name in ("loss/policy", "loss/value", "loss/margin", "policy/kl", "gradient/norm"):
         assert one[name] == pytest.approx(two[name], rel=1e-4)
-    launched(2, *train, str(tmp_path / "2"), "--resume", "--steps", "1024")
-    assert [path.name for path in sorted((tmp_path / "2" / "replay").iterdir())][-1] == "it_000002.safetensors"
+    launched(2, *train, str(tmp_path / "2"), "--resume", "--steps", str(1024 * len(replays)))
+    for replay in replays:
+        assert (tmp_path / "2" / "replay" / replay / "it_000002.safetensors").exists()

@@ -108,8 +108,9 @@ def load_agent(spec: AgentSpec) -> Agent:
             ("hub:USER/REPO"); what a Python function returns ("python:MODULE:FACTORY", which runs the code of that
             module); or the folder of a checkpoint, as a path, a text with a path separator, or the name of a folder
             that exists and is no agent's name. As a text, a folder may end in a number after a colon, how hard to
-            search for a move ("runs/first/checkpoints/final:64"): plies where the checkpoint recommends to look all
-            throws ahead, simulations elsewhere, 0 for the policy alone. Without it, what the checkpoint recommends.
+            search for a move ("runs/first/checkpoints/final:64"): plies where the checkpoint recommends nothing but to
+            look all throws ahead, simulations elsewhere, 0 for the policy alone. Without it, what the checkpoint
+            recommends.
 
     Raises:
         ValueError: no such agent or folder, a number that is wrong or not wanted, or something else altogether;

@@ -191,10 +191,10 @@ class PlayRecord:
         simulations: of the tree search recommended for a move, 0 for none; at most 1,000,000. Of alpha-beta, the
             positions it visits.
         plies: moves that the search over all moves and throws recommended for a move looks ahead, 0 for none; at most
-            16.
+            16. With simulations as well, it is recommended for games of dice, and the tree search for the others.
 
     Raises:
-        ValueError: a number is out of range, or both searches are recommended.
+        ValueError: a number is out of range.
     """
 
     lookahead: bool = True
@@ -206,8 +206,6 @@ class PlayRecord:
         for name, most in (("simulations", 1_000_000), ("plies", 16)):
             if not 0 <= getattr(self, name) <= most:
                 raise ValueError(f"play {name} must be an integer from 0 to {most}, not {getattr(self, name)!r}")
-        if self.simulations and self.plies:
-            raise ValueError("play simulations and plies are two ways to search; one of them must be 0")
         if not 0.0 <= self.margin_weight <= 1000.0:
             raise ValueError(f"play margin_weight must be a number from 0 to 1000, not {self.margin_weight!r}")
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,16 @@ class FeatureReader:
         written = self._encoder.features(states, histories, states[:, SEAT].astype(np.int8))
         if self._as_written:
             return written
-        out = np.repeat(self._blank[None], len(states), axis=0)
-        out[:, self._columns] = written
+        return self.spread(written)
+
+    def own(self, features: NDArray[Any]) -> NDArray[Any]:
+        """(N, W): the numbers that differ between this game's positions, of what the network reads (N, F)."""
+        return features if self._as_written else features[:, self._columns]
+
+    def spread(self, own: NDArray[Any]) -> NDArray[Any]:
+        """(N, F), in the same type: what the network reads, made of what ``own`` gave."""
+        if self._as_written:
+            return own
+        out = np.repeat(self._blank[None].astype(own.dtype), len(own), axis=0)
+        out[:, self._columns] = own
         return out

@@ -181,7 +181,7 @@ class NetworkEvaluator:
         self.margin_weight = margin_weight
         self.margin_scale = float(ruleset.rules.margin_scale(ruleset.options))
         self._game = games.index(ruleset)
-        self._features = FeatureReader(ruleset, layout)
+        self.reader = FeatureReader(ruleset, layout)
 
     def __call__(
         self, states: NDArray[np.int16], histories: NDArray[np.uint64]
@@ -215,7 +215,7 @@ class NetworkEvaluator:
 
     def features(self, states: NDArray[np.int16], histories: NDArray[np.uint64]) -> NDArray[np.float32]:
         """(B, F) float32: what the network reads of positions; arguments as above."""
-        return self._features(states, histories)
+        return self.reader(states, histories)
 
     def _answer(self, features: NDArray[np.float32]) -> tuple[Tensor, Tensor]:
         with torch.inference_mode():

@@ -22,7 +22,8 @@ class SearchingAgent(NetworkAgent):
     """Plays the move that a search with a trained network finds; a win on the spot is always played.
 
     Either a tree search of some simulations (``search.gumbel``, without noise), or, for games of dice, all moves and
-    throws some plies ahead (``search.expectimax``). Both are deterministic.
+    throws some plies ahead (``search.expectimax``). Both are deterministic. With both numbers, games of dice are
+    searched in the second way and the others in the first.
 
     Attributes:
         simulations: of the tree search for each move, or 0.
@@ -31,18 +32,18 @@ class SearchingAgent(NetworkAgent):
     Args:
         checkpoint: a checked checkpoint.
         simulations: see above.
-        plies: see above; one of the two must be positive.
+        plies: see above; at least one of the two must be positive.
         device: a torch device, or "auto" for the first CUDA device where there is one.
 
     Raises:
-        ValueError: not one of the two is positive, a number is out of range, or torch does not know the device.
+        ValueError: neither of the two is positive, a number is out of range, or torch does not know the device.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, simulations: int = 0, plies: int = 0, device: str = "auto") -> None:
         for name, number, most in (("simulations", simulations, MOST_SIMULATIONS), ("plies", plies, MOST_PLIES)):
             if not 0 <= number <= most:
                 raise ValueError(f"a search has from 1 to {most:,} {name}, not {number!r}")
-        if (simulations > 0) == (plies > 0):
+        if not (simulations or plies):
             raise ValueError("a search has simulations or plies; one of them must be positive")
         super().__init__(checkpoint, device=device, lookahead=False)
         self.simulations = simulations
@@ -69,7 +70,7 @@ class SearchingAgent(NetworkAgent):
 
     def _search_of(self, evaluator: NetworkEvaluator) -> Improver:
         ruleset, weight = evaluator.ruleset, evaluator.margin_weight
-        if self.plies:
+        if self.plies and (ruleset.chance_kinds or not self.simulations):
             return Expectimax(ruleset, plies=self.plies, margin_weight=weight)
         return GumbelSearch(ruleset, margin_weight=weight, noise=False)
 
@@ -107,8 +108,8 @@ def load_playing_agent(
 
     Args:
         path: the folder.
-        effort: plies where the checkpoint recommends to look all throws ahead, simulations elsewhere, which are the
-            positions alpha-beta visits; 0 for the policy alone; what the checkpoint recommends when None.
+        effort: plies where the checkpoint recommends nothing but to look all throws ahead, simulations elsewhere, which
+            are the positions alpha-beta visits; 0 for the policy alone; what the checkpoint recommends when None.
         device: a torch device such as "cpu" or "cuda:1"; "auto" takes CUDA where there is one.
 
     Raises:
@@ -119,10 +120,11 @@ def load_playing_agent(
     play = checkpoint.record.play
     if checkpoint.record.network.trunk == INCREMENTAL:
         return IncrementalAgent.of_checkpoint(checkpoint, effort)
-    if effort is None:
-        simulations, plies = play.simulations, play.plies
-    else:
-        simulations, plies = (0, effort) if play.plies else (effort, 0)
-    if simulations or plies:
+    simulations, plies = play.simulations, play.plies
+    if effort is not None and plies and not simulations:
+        plies = effort
+    elif effort is not None:
+        simulations = effort
+    if (simulations or plies) and effort != 0:
         return SearchingAgent(checkpoint, simulations=simulations, plies=plies, device=device)
     return NetworkAgent(checkpoint, device=device, lookahead=None if effort is None else False)
