@@ -1,6 +1,6 @@
 """OpenSpiel: Puluc as an OpenSpiel game with chance nodes, solved, searched, and played against our own agents.
 
-pip install "tradgames-env[openspiel]" cvxpy scipy. Takes about half a minute; TUTORIAL_STEPS is how many games are played.
+pip install "tradgames-env[openspiel]" cvxpy scipy. Half a minute; TUTORIAL_STEPS is how many games are played.
 """
 
 import os
