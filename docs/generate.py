@@ -284,8 +284,8 @@ COMPATIBILITY_TEXT = """`make test-integrations` sets up three environments from
 every library in them and notes what passed in `build/compatibility.json`; this page is made from the copy in
 `docs/compatibility.json`. RLlib holds Gymnasium at 1.2.2, AgileRL PettingZoo below 1.27 and tensordict below
 TorchRL's, so each has an environment of its own; all others live in one. Speeds are decisions with random legal moves
-in Puluc `box`, on a machine that did other things as well: lower bounds. A library that is not listed was not part of the run that is noted here. [In other libraries](libraries.md) says how
-each is used.
+in Puluc `box`, on a machine that did other things as well: lower bounds. A library that is not listed was not part of
+the run that is noted here. [In other libraries](libraries.md) says how each is used.
 """
 
 
