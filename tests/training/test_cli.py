@@ -10,7 +10,8 @@ import pytest
 
 import tradgames_env as tg
 from tradgames_env.position import Position, perft
-from training import match, ppo
+from training import match
+from training import train as trainer
 from training.cli import main
 from training.perft import split_counts
 
@@ -508,7 +509,7 @@ def test_play_takes_a_checkpoint_in_place_of_a_game(
 
 
 def test_an_interrupted_run_is_no_success(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ppo, "train", lambda *args, **kwargs: tmp_path / "checkpoints" / "step_10")
+    monkeypatch.setattr(trainer, "train", lambda *args, **kwargs: tmp_path / "checkpoints" / "step_10")
     assert main(["train", "--config", "configs/smoke.toml", "--run-dir", str(tmp_path / "run")]) == 1
 
 
