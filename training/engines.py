@@ -22,6 +22,7 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 
 from training.memory import keep_freed_memory
+from training.workers import obey_parent
 
 TRIES = 4
 """How often a task is begun, at most, when workers die of it or beside it."""
@@ -172,17 +173,7 @@ class ProcessEngine:
 
 def _begin_worker() -> None:
     keep_freed_memory()
-    # Ctrl-C reaches all processes of a terminal; what it ends is the parent's to decide.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent was killed: nobody would ever send it another task."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    obey_parent()
 
 
 # -- on a Ray cluster ----------------------------------------------------------------------------------------------

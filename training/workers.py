@@ -60,12 +60,18 @@ def processes(count: int) -> Iterator[Engine]:
             child.terminate()
 
 
-def _become_worker() -> None:
+def obey_parent() -> None:
+    """Make this process a worker: interrupts are the parent's to decide, and it ends when its parent does."""
+    # Ctrl-C reaches all processes of a terminal; what it ends is the parent's to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _become_worker() -> None:
     # Read when PyTorch is imported: more threads than cores slow each other down, and the number of threads may change
     # the last digits of a network's answer.
     os.environ["OMP_NUM_THREADS"] = "1"
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    obey_parent()
 
 
 def _end_with_parent() -> None:
