@@ -33,6 +33,7 @@ from training.metrics import METRICS
 FOLDER = pathlib.Path(__file__).parent
 BY_HAND = FOLDER / "game_pages.toml"
 COMPATIBILITY = FOLDER / "compatibility.json"
+COMPARISONS = FOLDER.parent / "benchmarks" / "results" / "comparisons.json"
 Row = tuple[str, ...]
 NOTE = "<!-- written by docs/generate.py; do not edit -->\n"
 # A position in the middle of each game makes a better picture than the start.
@@ -271,7 +272,8 @@ without dice and expected values in the others. `configs/alphazero_all.toml` lea
 A run is a function of its configuration and seed; with a budget of steps the same machine gives the same weights. The
 run folder holds `metrics.jsonl`, TensorBoard events, `curves.png`, `checkpoints/` and `resume/`, and for a search
 `replay/` with the samples of each iteration; a run that was stopped or killed goes on with `--resume` as if it never
-had been. `resume/` keeps the last three states with their checksums; when the newest is damaged, the run goes back to
+had been. Every checkpoint plays a few games against the two before it; all of them together give `rating/elo`, the
+Elo so far. `resume/` keeps the last three states with their checksums; when the newest is damaged, the run goes back to
 the one before and says so.
 
 A checkpoint is a folder: `model.safetensors`, `checkpoint.json` (game, options, versions, network, configuration,
@@ -329,6 +331,43 @@ def compatibility_page() -> str:
     return "\n".join(made)
 
 
+COMPARISONS_TEXT = """Ways to train the same game, each for the same wall time on all cores of one machine, one
+after the other; then all play all, in pairs of games with sides swapped from openings of 4 to 6 random moves. Ratings
+in Elo, random play at 0, with 95 % intervals. `benchmarks/comparisons.toml` says what each contender is.
+"""
+
+
+def comparisons_page() -> str:
+    """What ``benchmarks/comparisons.py`` found."""
+    studies: dict[str, Any] = json.loads(COMPARISONS.read_text(encoding="utf-8"))
+    return f"{NOTE}# What trains better\n\n{COMPARISONS_TEXT}" + "".join(
+        comparison(name, found) for name, found in sorted(studies.items())
+    )
+
+
+def comparison(name: str, found: dict[str, Any]) -> str:
+    """One study: its question, plot, table and origin."""
+    rows = [
+        (
+            row["name"],
+            f"{row['elo']:+.0f} ({row['low']:+.0f} to {row['high']:+.0f})",
+            f"{100.0 * row['score']:.1f} %",
+            f"{1000.0 * row['seconds_per_move']:.2f}",
+        )
+        for row in found["ladder"]
+    ]
+    facts = found["provenance"]
+    machine = facts["machine"]
+    game = f"{found['game'].replace('_', ' ').title()} `{found['variant']}`"
+    return (
+        f"\n## {found['question']}\n\n{game}, {found['minutes']:g} minutes of training each, "
+        f"{found['games']} games of every two.\n\n"
+        f"![Ratings with intervals](images/comparison_{name}.svg)\n\n"
+        f"{table(('player', 'Elo', 'score', 'ms a move'), rows)}\n"
+        f"`{facts['command']}`, {facts['date']}, {machine['cores']} cores of {machine['processor']}.\n"
+    )
+
+
 def section_of(field: pydantic.fields.FieldInfo) -> type[pydantic.BaseModel] | None:
     """The section that a field of a configuration is, or may be; None where it holds a value or a list."""
     kinds = [field.annotation, *(get_args(field.annotation) if get_origin(field.annotation) is UnionType else ())]
@@ -359,6 +398,7 @@ def picture(game: str) -> str:
 def pages() -> dict[pathlib.Path, str]:
     """Every generated file with its content."""
     made = {
+        FOLDER / "comparisons.md": comparisons_page(),
         FOLDER / "compatibility.md": compatibility_page(),
         FOLDER / "encoding.md": encoding_page(),
         FOLDER / "training.md": training_page(),

@@ -123,6 +123,7 @@ class AlphaBetaRun(Run):
 
     title = "alpha-beta and self-play"
     advice = "A smaller deepening.learning_rate"
+    rating_effort = 1_000
 
     def __init__(self, config: AlphaBetaTrainConfig, run_dir: pathlib.Path, say: Callable[[str], None]) -> None:
         super().__init__(config, run_dir, ALONE)

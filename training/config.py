@@ -335,8 +335,10 @@ class TrainConfig(_Section, abc.ABC):
     """Cores to use; all when absent. Results may differ between numbers of cores in the last digits."""
     save_minutes: Positive = 2.0
     """Minutes between two checkpoints; the state for a resume is saved at the same times."""
+    rating_games: Annotated[int, Field(ge=0, le=10_000, multiple_of=2)] = 32
+    """Games of a new checkpoint against each of the two before it, for the Elo so far; 0 for none."""
     progress: Literal["auto", "off"] = "auto"
-    """A progress bar where there is a terminal, or none."""
+    """A progress bar and a table where there is a terminal, or none."""
 
     @abc.abstractmethod
     def rulesets(self) -> tuple[Ruleset, ...]:

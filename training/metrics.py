@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from training.durable import write_file
 from training.rollout import GameCounts
@@ -48,6 +47,8 @@ METRICS: dict[str, str] = {
     "value/explained": "share of the variance of the result's lambda returns that the values explain; 1 is perfect",
     "gradient/norm": "mean length of the gradient before it is cut",
     "search/surprise": "mean divergence of full searches' policies from the network's before it learned, in nats",
+    "rating/elo": "of the newest checkpoint by games against earlier ones, random play at 0; when one was saved",
+    "rating/error": "half of its 95 % interval",
     "perfect/score": "points a game against the table of exact values, 0.5 at best; now and then, if there is one",
     "perfect/regret": "what a decision of these games costs by the table, in percentage points of winning probability",
     "schedule/learning_rate": "of Adam",
@@ -61,8 +62,10 @@ _CURVES = (
     ("Results of self-play", "share of games", ("games/natural_wins", "games/black_wins", "games/draws")),
     ("Length of games", "decisions", ("games/decisions",)),
     ("Against past policies", "score", ("games/pool_score",)),
+    ("Elo against itself", "Elo", ("rating/elo",)),
     ("Entropy of the policy", "nats", ("policy/entropy",)),
     ("Value", "explained variance", ("value/explained",)),
+    ("Against perfect play", "points a game", ("perfect/score",)),
     ("Speed", "decisions/s", ("speed/decisions_per_second",)),
 )
 
@@ -157,10 +160,10 @@ def draw_curves(run_dir: pathlib.Path, title: str) -> pathlib.Path | None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 6.5), layout="constrained")
+    figure = Figure(figsize=(15, 6.5), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)
-    for axes, (name, unit, metrics) in zip(figure.subplots(2, 3).flat, _CURVES, strict=True):
+    for axes, (name, unit, metrics) in zip(figure.subplots(2, 4).flat, _CURVES, strict=True):
         axes.set_title(name)
         axes.set_ylabel(unit)
         axes.set_xlabel("decisions (millions)")
@@ -181,38 +184,3 @@ def _smooth(values: Sequence[float]) -> list[float]:
     reach = len(values) // 50
     windows = (values[max(0, i - reach) : i + reach + 1] for i in range(len(values)))
     return [sum(window) / len(window) for window in windows]
-
-
-class ProgressBar:
-    """One line with the share of the budget used and the time left; silent where there is no terminal.
-
-    Args:
-        console: where it is shown.
-        enabled: False shows nothing.
-    """
-
-    def __init__(self, console: Console, *, enabled: bool) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>5.1f} %"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            TextColumn("{task.fields[note]}"),
-        )
-        self._progress = Progress(*columns, console=console, disable=not (enabled and console.is_terminal))
-        self._task = self._progress.add_task("training", total=1.0, left="", note="")
-
-    def __enter__(self) -> "ProgressBar":
-        """Show it."""
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave the last state on the screen."""
-        self._progress.stop()
-
-    def update(self, progress: float, seconds_left: float, note: str) -> None:
-        """Set the share done (0 to 1), the time left in seconds and a short text behind it."""
-        minutes, seconds = divmod(max(0, round(seconds_left)), 60)
-        self._progress.update(self._task, completed=progress, left=f"{minutes}:{seconds:02} left", note=note)

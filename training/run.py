@@ -11,7 +11,7 @@ import pathlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import safetensors.numpy
@@ -26,9 +26,11 @@ from training.checkpoint import read_state, state_files
 from training.config import BudgetConfig, ConfigError, ShapingConfig, TrainConfig, parse_config
 from training.durable import Checkpoints, remove_leftovers, write_file
 from training.engines import torch_threads
+from training.live import LiveView
 from training.memory import keep_freed_memory
-from training.metrics import METRICS_FILE, MetricsLog, ProgressBar, draw_curves
+from training.metrics import METRICS_FILE, MetricsLog, draw_curves
 from training.ranks import Ranks, joined_ranks
+from training.self_rating import SelfRating
 
 RESUME_FOLDER = "resume"
 FINAL = "final"
@@ -39,7 +41,7 @@ _SAVE_SECONDS = 5.0
 # A resumed run may have another budget or machine; everything else must be as it was.
 _ENGINE = {"engine", "workers"}
 _MAY_CHANGE: dict[str, Any] = {
-    **dict.fromkeys(("budget", "play", "save_minutes", "progress", "threads", "device"), True),
+    **dict.fromkeys(("budget", "play", "save_minutes", "rating_games", "progress", "threads", "device"), True),
     "selfplay": _ENGINE,
     "games": {"__all__": {"selfplay": _ENGINE}},
 }
@@ -74,6 +76,8 @@ class Run(abc.ABC):
     """Of the method, for plots."""
     advice: ClassVar[str]
     """What helps against a loss that is not a number."""
+    rating_effort: ClassVar[int] = 0
+    """Simulations, or positions, of a move in the games for the Elo so far; 0 is the policy alone."""
 
     def __init__(self, config: TrainConfig, run_dir: pathlib.Path, ranks: Ranks) -> None:
         self.config = config
@@ -234,15 +238,20 @@ def _holds_run(run_dir: pathlib.Path) -> bool:
 
 def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
     config, log = run.config, MetricsLog(run.run_dir, run.iteration, console)
+    ratings = [
+        SelfRating(run.run_dir, ruleset, config.rating_games, run.rating_effort) for ruleset in config.rulesets()
+    ]
     saved_minutes = run.minutes
-    with contextlib.closing(log), ProgressBar(console, enabled=config.progress == "auto") as bar:
+    rated: dict[str, float] = {}
+    with contextlib.closing(log), LiveView(console, enabled=config.progress == "auto") as view:
         while _goes_on(run, stop):
-            metrics = run.iterate()
+            metrics = run.iterate() | rated
             log.write(metrics)
-            bar.update(run.progress, run.seconds_left(), _note(metrics))
+            view.update(run.progress, run.seconds_left(), metrics)
+            rated = {}
             if run.minutes - saved_minutes >= config.save_minutes:
                 saved_minutes = run.minutes
-                run.save_checkpoint()
+                rated = _rate(run, ratings, run.save_checkpoint())
     if run.progress < 1.0:
         folder = run.save_checkpoint()
         note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}, resume to go on"
@@ -251,6 +260,14 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
     label = ", ".join(ruleset.label for ruleset in config.rulesets())
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
     return run.save_checkpoint(FINAL)
+
+
+def _rate(run: Run, ratings: Sequence[SelfRating], folder: pathlib.Path) -> dict[str, float]:
+    """The mean over the games of the Elo so far; the time it takes is part of the budget."""
+    started = time.perf_counter()
+    found = [rating.rate(folder) for rating in ratings]
+    run.minutes += (time.perf_counter() - started) / 60.0
+    return {name: sum(metrics[name] for metrics in found) / len(found) for name in found[0]}
 
 
 def _follow(run: Run, stop: threading.Event) -> pathlib.Path:
@@ -262,11 +279,6 @@ def _follow(run: Run, stop: threading.Event) -> pathlib.Path:
 
 def _goes_on(run: Run, stop: threading.Event) -> bool:
     return run.progress < 1.0 and not run.ranks.of_first(float(stop.is_set()))
-
-
-def _note(metrics: dict[str, float]) -> str:
-    draws = f", {metrics['games/draws']:.0%} draws" if "games/draws" in metrics else ""
-    return f"{metrics['steps'] / 1e6:.2f} M decisions, {metrics['speed/decisions_per_second'] / 1e3:.1f} k/s{draws}"
 
 
 def budget_used(budget: BudgetConfig, steps: int, minutes: float) -> float:

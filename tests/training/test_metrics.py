@@ -5,7 +5,7 @@ import sys
 import pytest
 from rich.console import Console
 
-from training.metrics import METRICS, MetricsLog, ProgressBar, draw_curves, read_metrics
+from training.metrics import METRICS, MetricsLog, draw_curves, read_metrics
 
 LINE = {"iteration": 1, "steps": 10, "minutes": 0.1, "games/draws": 0.5}
 
@@ -59,17 +59,3 @@ def test_curves(tmp_path: pathlib.Path) -> None:
     path = draw_curves(tmp_path, "thirty iterations")
     assert path is not None
     assert path.read_bytes()[:4] == b"\x89PNG"
-
-
-def test_progress_bar_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressBar(Console(force_terminal=False), enabled=True) as bar:
-        bar.update(0.5, 90.0, "note")
-    assert capsys.readouterr().out.strip() == ""
-
-
-def test_progress_bar_shows_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressBar(Console(force_terminal=True, width=120), enabled=True) as bar:
-        bar.update(0.5, 90.0, "1.00 M decisions")
-    out = capsys.readouterr().out
-    assert "1:30 left" in out
-    assert "1.00 M decisions" in out
