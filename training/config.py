@@ -13,13 +13,17 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+# Far above what makes sense, and below what compiled code and NumPy cannot count.
+Count = Annotated[int, Field(gt=0, le=10**12)]
+
+_LONGEST_SHOWN = 200
 
 
 class ConfigError(ValueError):
@@ -79,7 +83,7 @@ class BudgetConfig(_Section):
 
     minutes: Positive | None = None
     """Minutes of training, those before a resume included. Runs that end by the clock cannot repeat bit for bit."""
-    steps: PositiveInt | None = None
+    steps: Count | None = None
     """Decisions played, rounded up to whole iterations."""
 
     @pydantic.model_validator(mode="after")
@@ -98,7 +102,7 @@ class RolloutConfig(_Section):
     """Decisions played in each game before an update."""
     opening_share: Share = 0.25
     """Share of games that begin after random moves, which are not learned from."""
-    opening_plies: PositiveInt = 8
+    opening_plies: Count = 8
     """Most random moves before such a game; their number is drawn evenly from 1 on."""
     careless_share: Share = 0.0
     """Share of sides that play carelessly in a game: some of their moves are random and not learned from."""
@@ -109,9 +113,9 @@ class RolloutConfig(_Section):
 class PPOConfig(_Section):
     """Proximal policy optimisation (Schulman et al., 2017)."""
 
-    epochs: PositiveInt = 3
+    epochs: Count = 3
     """Passes over the decisions of a rollout."""
-    minibatch_size: PositiveInt = 2048
+    minibatch_size: Count = 2048
     """Decisions in one gradient step, about: a rollout is divided evenly."""
     learning_rate: Positive = 1e-3
     """Of Adam at the start."""
@@ -151,9 +155,9 @@ class PoolConfig(_Section):
 
     share: Share = 0.15
     """Share of games against a past policy; decided when a game starts."""
-    every: PositiveInt = 10
+    every: Count = 10
     """Iterations between two snapshots."""
-    capacity: PositiveInt = 8
+    capacity: Count = 8
     """Snapshots opponents are drawn from: the latest."""
     recency: NonNegative = 0.0
     """0 draws them evenly; r gives the k-th oldest a weight of k ** r."""
@@ -186,7 +190,7 @@ class SearchConfig(_Section):
     """Simulations of a fast search, whose policy is not learned from (gumbel)."""
     full_share: Share = 0.25
     """Share of the decisions that get a full search (gumbel)."""
-    considered: PositiveInt = 16
+    considered: Count = 16
     """Most moves the root of a search compares (gumbel)."""
     c_visit: NonNegative = 50.0
     """Visits added to the largest count before values are scaled (gumbel)."""
@@ -218,7 +222,7 @@ class SelfPlayConfig(_Section):
     phase; their number is drawn evenly."""
     opening_share: Share = 0.1
     """Share of games that begin after random moves."""
-    opening_plies: PositiveInt = 4
+    opening_plies: Count = 4
     """Most random moves before such a game; their number is drawn evenly from 1 on."""
     sparse_share: Share = 0.0
     """Share of games that begin from a random position with few pieces, at the start of the run."""
@@ -238,9 +242,9 @@ class SelfPlayConfig(_Section):
 class ReplayConfig(_Section):
     """Which of the samples are learned from."""
 
-    first_window: PositiveInt = 50_000
+    first_window: Count = 50_000
     """Newest samples that are drawn from at the start of the run."""
-    window: PositiveInt = 500_000
+    window: Count = 500_000
     """The same at the end; linear in between."""
     fewest: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     """Samples before the first gradient step."""
@@ -492,8 +496,9 @@ def parse_config(data: Mapping[str, Any], source: str) -> TrainConfig:
         ConfigError: a key is unknown or missing, or has a wrong value; all such keys are named.
     """
     method = data.get("method", "ppo")
-    if method not in METHODS:
-        raise ConfigError(f"{source}: method: input should be {' or '.join(map(repr, METHODS))}, not {method!r}")
+    if not isinstance(method, str) or method not in METHODS:
+        known = " or ".join(map(repr, METHODS))
+        raise ConfigError(f"{source}: method: input should be {known}, not {_shown(method)}")
     model = METHODS[method]
     try:
         return model.model_validate(data)
@@ -539,7 +544,16 @@ def _problem(entry: Any, model: type[TrainConfig]) -> str:
     message = entry["msg"].removeprefix("Value error, ")
     if entry["type"] == "value_error":
         return f"{key}: {message}" if key else message
-    return f"{key}: {message[0].lower()}{message[1:]}, not {entry['input']!r}"
+    return f"{key}: {message[0].lower()}{message[1:]}, not {_shown(entry['input'])}"
+
+
+def _shown(value: object) -> str:
+    """A value as a message shows it: cut where it is long, and Python refuses to write very long integers."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def _known_keys(model: type[pydantic.BaseModel], path: list[str]) -> list[str]:

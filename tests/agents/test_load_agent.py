@@ -266,3 +266,8 @@ def test_a_prefix_says_what_to_install(spec: str, library: str, monkeypatch: pyt
         monkeypatch.delitem(sys.modules, f"tradgames_env.{module}", raising=False)
     with pytest.raises(ImportError, match=rf"need {library}, which is not installed: pip install .*\[{prefix}\]"):
         load_agent(spec)
+
+
+def test_an_unknown_home_is_said_in_one_line() -> None:
+    with pytest.raises(ValueError, match="unknown home"):
+        load_agent("~nobody-of-this-name/run")

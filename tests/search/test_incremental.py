@@ -170,6 +170,21 @@ def test_an_exact_search_scores_as_plain_minimax_does(seed: int, depth: int) -> 
     assert -judge.score(row.after(int(result.actions[0])), depth - 1, 1) == result.scores[0]
 
 
+@pytest.mark.parametrize("stalled_result", ["draw", "most_captures"])
+def test_repeating_is_no_draw_where_more_captures_win(stalled_result: str) -> None:
+    ruleset = load_ruleset("petteia", stalled_result=stalled_result)
+    row = Row(ruleset)
+    row.state = ruleset.rules.parse_position(ruleset.options, "xxxxxxxx/8/8/8/8/8/8/1ooooooo o 0 -")
+    ruleset.rules.start_history(ruleset.params, row.state, row.history)
+    for move in ("B1 -> B2", "A8 -> A7", "B2 -> B1", "A7 -> A8", "B1 -> B2", "A8 -> A7"):
+        row = row.after(ruleset.rules.parse_action(ruleset.options, row.state, move))
+    # Natural is one capture behind, and two more such moves would be the third time.
+    again = ruleset.rules.parse_action(ruleset.options, row.state, "B2 -> B1")
+    search = IncrementalSearch(ruleset, IncrementalWeights.zero(64), margin_weight=0.5, most_depth=2, exact=True)
+    repeats = int(found(search, [row], 10**9).actions[0]) == again
+    assert repeats == (stalled_result == "draw")
+
+
 def test_wins_and_losses_are_told_by_their_distance() -> None:
     ruleset = load_ruleset("petteia", "mini", capture_target=1)
     zero = IncrementalWeights.zero(16)

@@ -50,6 +50,9 @@ def test_there_is_a_configuration_for_each_game(game: str) -> None:
         ("[ppo]\nlearning_rate = nan", "ppo.learning_rate: input should be"),
         ("[shaping]\nuntil = 1.5", "shaping.until: input should be less than or equal to 1, not 1.5"),
         ("seed = true", "seed: input should be a valid integer, not True"),
+        ("method = [1]", "method: input should be 'ppo' or 'alphabeta' or 'alphazero', not [1]"),
+        ("[method]\nname = 3", "method: input should be 'ppo' or 'alphabeta' or 'alphazero', not {'name': 3}"),
+        ("[rollout]\nopening_plies = 99999999999999999999", "rollout.opening_plies: input should be less than or"),
         ('progress = "yes"', "progress: input should be 'auto' or 'off', not 'yes'"),
     ],
 )
@@ -60,6 +63,14 @@ def test_mistakes_name_file_and_key(path: pathlib.Path, text: str, message: str)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("games", [f"'{'x' * 9999}'", f"0x{'f' * 9999}"], ids=["text", "integer"])
+def test_long_values_are_not_shown_whole(path: pathlib.Path, games: str) -> None:
+    path.write_text(f"{MINIMAL}[rollout]\ngames = {games}\n")
+    with pytest.raises(ConfigError, match=r"rollout\.games: input should be") as caught:
+        load_config(path)
+    assert len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize(

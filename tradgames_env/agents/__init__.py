@@ -157,7 +157,10 @@ def _split_effort(text: str) -> tuple[str, int | None]:
 
 
 def _by_folder(folder: pathlib.Path, effort: int | None = None) -> Agent:
-    folder = folder.expanduser()
+    try:
+        folder = folder.expanduser()
+    except RuntimeError:
+        raise ValueError(f"a checkpoint is a folder, and {str(folder)!r} begins with an unknown home") from None
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
         raise ValueError(f"a checkpoint is a folder, and {str(folder)!r} {problem}")

@@ -195,7 +195,7 @@ class PositionCells:
     clocks: tuple[tuple[int, int], ...]
     """Cells that count up, each with the value at which the game ends (0: never)."""
     repeats: int | None
-    """The cell of the position's earlier occurrences; None where none are counted."""
+    """The cell of the position's earlier occurrences; None where none are counted, or repeating does not draw."""
 
 
 @dataclasses.dataclass(frozen=True)
