@@ -1,6 +1,7 @@
 """What ``load_agent`` takes, and what it says to what it does not take."""
 
 import pathlib
+import subprocess
 import sys
 from typing import Any
 
@@ -268,6 +269,17 @@ def test_a_prefix_says_what_to_install(spec: str, library: str, monkeypatch: pyt
         load_agent(spec)
 
 
+def test_a_folder_that_is_no_checkpoint_is_refused_without_torch(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import sys, tradgames_env as tg\n"
+        "try:\n    tg.load_agent(sys.argv[1])\nexcept ValueError as error:\n    print(error, 'torch' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "checkpoint.json" in said
+    assert said.strip().endswith("False")
+
+
 def test_an_unknown_home_is_said_in_one_line() -> None:
-    with pytest.raises(ValueError, match="unknown home"):
+    with pytest.raises(ValueError, match="does not exist"):
         load_agent("~nobody-of-this-name/run")

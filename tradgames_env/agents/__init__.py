@@ -157,13 +157,13 @@ def _split_effort(text: str) -> tuple[str, int | None]:
 
 
 def _by_folder(folder: pathlib.Path, effort: int | None = None) -> Agent:
-    try:
-        folder = folder.expanduser()
-    except RuntimeError:
-        raise ValueError(f"a checkpoint is a folder, and {str(folder)!r} begins with an unknown home") from None
+    folder = pathlib.Path(os.path.expanduser(folder))  # pathlib's own raises where a home is unknown
     if not folder.is_dir():
         problem = "is a file" if folder.exists() else "does not exist"
         raise ValueError(f"a checkpoint is a folder, and {str(folder)!r} {problem}")
+    from tradgames_env.agents.checkpoint import read_record
+
+    read_record(folder)  # a wrong folder is refused before PyTorch is loaded for it
     try:
         from tradgames_env.agents.searching import load_playing_agent
 

@@ -42,7 +42,7 @@ def call_factory(text: str) -> Any:
         ValueError: the text is not ``MODULE:FACTORY``, or there is no such module or factory.
     """
     module, _, name = text.partition(":")
-    if not module or not name:
+    if not module or not name or module.startswith("."):
         raise ValueError(f"an agent of Python is 'python:MODULE:FACTORY', not {'python:' + text!r}")
     try:
         factory = getattr(importlib.import_module(module), name, None)

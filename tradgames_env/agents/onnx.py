@@ -225,7 +225,7 @@ class OnnxAgent(PolicyValueAgent[OnnxEvaluator]):
         temperature: float = 0.0,
     ) -> None:
         checked_count(threads, "threads", 1, MOST_THREADS)
-        self.path = pathlib.Path(path).expanduser()
+        self.path = pathlib.Path(os.path.expanduser(path))
         source = str(self.path)
         session = _session(self.path, threads)
         self.record = OnnxRecord.from_metadata(session.get_modelmeta().custom_metadata_map, source)

@@ -278,7 +278,7 @@ def load(path: str | os.PathLike[str], *, greedy: bool = True) -> MaskableAgent:
     Raises:
         ValueError: there is no such file; it was not written by ``save``, or for other rules or another encoder.
     """
-    file = pathlib.Path(path).expanduser()
+    file = pathlib.Path(os.path.expanduser(path))
     if not file.is_file() and not file.with_suffix(".zip").is_file():
         raise ValueError(f"there is no file {str(file)!r}")
     model = MaskablePPO.load(file, device="cpu")
