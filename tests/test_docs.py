@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -28,3 +29,11 @@ def test_readme_names_every_variant() -> None:
     readme = (ROOT / "README.md").read_text()
     for game, variant in ALL_VARIANTS:
         assert f"`{variant}`" in readme, (game, variant)
+
+
+def test_pages_include_files_in_the_form_mkdocs_reads() -> None:
+    # A formatter that takes an include for Python puts blanks into it, and the page then shows the line itself.
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for line in page.read_text().splitlines():
+            if re.match(r"\s*-+\s*8\s*<", line):
+                assert re.fullmatch(r'--8<-- "[^"]+"', line), (page.name, line)
