@@ -15,8 +15,7 @@ import random
 import sys
 import tomllib
 from collections.abc import Sequence
-from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import pydantic
 
@@ -27,7 +26,7 @@ from tradgames_env.registration import gymnasium_id
 from tradgames_env.rules.contract import GameRules
 from tradgames_env.rules.registry import load_rules
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
-from training.config import METHODS
+from training.config import all_settings
 from training.metrics import METRICS
 
 FOLDER = pathlib.Path(__file__).parent
@@ -293,15 +292,10 @@ the run that is noted here. [In other libraries](libraries.md) says how each is 
 
 def training_page() -> str:
     """Method, every setting and every metric."""
-    rows: list[Row] = []
-    fields = {name: field for model in METHODS.values() for name, field in model.model_fields.items()}
-    fields = {"game": fields["game"], "games": fields["games"], **fields}
-    for name, field in fields.items():
-        section = section_of(field)
-        if section is not None:
-            rows += [(f"`{name}.{key}`", shown(entry), entry.description or "") for key, entry in settings_of(section)]
-        else:
-            rows.append((f"`{name}`", shown(field), field.description or ""))
+    rows: list[Row] = [
+        (f"`{name}`", shown(field), " ".join((field.description or "").split()))
+        for name, field in all_settings().items()
+    ]
     metrics = [(f"`{name}`", meaning) for name, meaning in METRICS.items()]
     return (
         f"{NOTE}{TRAINING}\n## Settings\n\nAny of them can be given on the command line: "
@@ -366,18 +360,6 @@ def comparison(name: str, found: dict[str, Any]) -> str:
         f"{table(('player', 'Elo', 'score', 'ms a move'), rows)}\n"
         f"`{facts['command']}`, {facts['date']}, {machine['cores']} cores of {machine['processor']}.\n"
     )
-
-
-def section_of(field: pydantic.fields.FieldInfo) -> type[pydantic.BaseModel] | None:
-    """The section that a field of a configuration is, or may be; None where it holds a value or a list."""
-    kinds = [field.annotation, *(get_args(field.annotation) if get_origin(field.annotation) is UnionType else ())]
-    sections = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel))
-    return next(sections, None)
-
-
-def settings_of(section: type[pydantic.BaseModel]) -> list[tuple[str, pydantic.fields.FieldInfo]]:
-    """The settings of one section of a configuration."""
-    return list(section.model_fields.items())
 
 
 def shown(field: pydantic.fields.FieldInfo) -> str:

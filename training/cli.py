@@ -8,17 +8,13 @@ import io
 import os
 import shlex
 import sys
-import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import tyro
 
 from training.commands import Arena, Bench, Evaluate, Export, Perft, Play, Render, Solve, Train
 from training.console import FAILED, FINE, MISTAKE, PROGRAM, UserError, complain, say
-
-if typing.TYPE_CHECKING:
-    import pydantic
 
 Command = Train | Evaluate | Arena | Play | Export | Solve | Perft | Bench | Render
 
@@ -100,22 +96,14 @@ def _settings_to_set(arguments: list[str]) -> list[str]:
 
 
 def _settings_help() -> str:
-    """Every setting of a training configuration with its type, default and meaning."""
-    from training.config import METHODS
+    """Every setting of a training configuration with its default and meaning."""
+    from training.config import all_settings
 
     lines = ["settings of the configuration, as --set NAME=VALUE; those with a dot in their name also as --NAME VALUE:"]
-    settings = dict.fromkeys(line for model in METHODS.values() for line in _settings(model, ""))
-    return "\n".join([*lines, *settings])
-
-
-def _settings(model: "type[pydantic.BaseModel]", prefix: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        annotation = field.annotation
-        if isinstance(annotation, type) and hasattr(annotation, "model_fields"):
-            yield from _settings(annotation, f"{prefix}{name}.")
-            continue
+    for name, field in all_settings().items():
         default = "required" if field.is_required() else f"default {field.default!r}"
-        yield f"  --{prefix}{name} ({default})\n      {field.description}"
+        lines.append(f"  --{name} ({default})\n      {' '.join((field.description or '').split())}")
+    return "\n".join(lines)
 
 
 def _one_line(box: str) -> str:

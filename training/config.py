@@ -10,7 +10,8 @@ import pathlib
 import tomllib
 import typing
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 import pydantic
 from pydantic import Field
@@ -354,7 +355,7 @@ class PPOTrainConfig(TrainConfig):
 
     game: GameConfig
     method: Literal["ppo"] = "ppo"
-    """How the network learns: "ppo" plays by the network alone, "alphazero" by search."""
+    """How it learns: "ppo" from playing by the network alone, "alphazero" by search, "alphabeta" to judge positions."""
     rollout: RolloutConfig = RolloutConfig()
     ppo: PPOConfig = PPOConfig()
 
@@ -370,7 +371,7 @@ class AlphaZeroTrainConfig(TrainConfig):
     games: Annotated[tuple[LearnedGameConfig, ...], Field(strict=False)] = ()
     """Several games for one network, in place of ``game``, each with what differs for it from the run's sections."""
     method: Literal["alphazero"]
-    """See the other method."""
+    """As of ``PPOTrainConfig``."""
     network: SearchNetworkConfig = SearchNetworkConfig()
     search: SearchConfig = SearchConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
@@ -427,7 +428,7 @@ class AlphaBetaTrainConfig(TrainConfig):
 
     game: GameConfig
     method: Literal["alphabeta"]
-    """See the other methods."""
+    """As of ``PPOTrainConfig``."""
     deepening: DeepeningConfig = DeepeningConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
     replay: ReplayConfig = ReplayConfig()
@@ -443,6 +444,26 @@ METHODS: Mapping[str, type[TrainConfig]] = {
     "alphazero": AlphaZeroTrainConfig,
 }
 """The record of each method's runs."""
+
+
+def all_settings() -> dict[str, pydantic.fields.FieldInfo]:
+    """Every setting of any method by its dotted name; one that methods share stands once, as in the first of them."""
+    found: dict[str, pydantic.fields.FieldInfo] = {}
+    for model in METHODS.values():
+        for name, field in model.model_fields.items():
+            section = _section_of(field)
+            entries = {name: field} if section is None else section.model_fields
+            prefix = "" if section is None else f"{name}."
+            for key, entry in entries.items():
+                found.setdefault(prefix + key, entry)
+    return found
+
+
+def _section_of(field: pydantic.fields.FieldInfo) -> type[pydantic.BaseModel] | None:
+    """The section that a field of a configuration is, or may be; None where it holds a value or a list."""
+    kinds = [field.annotation, *(get_args(field.annotation) if get_origin(field.annotation) is UnionType else ())]
+    sections = (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel))
+    return next(sections, None)
 
 
 def load_config(path: str | os.PathLike[str], overrides: Mapping[str, object] | None = None) -> TrainConfig:

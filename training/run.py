@@ -216,7 +216,7 @@ def train_run(
         stack.enter_context(torch_threads(config.threads or torch.get_num_threads()))
         ranks = stack.enter_context(joined_ranks(resolve_device(config.device)))
         if not resume and _holds_run(run_dir):
-            raise ConfigError(f"{run_dir}: it already holds a run; resume it or give another folder")
+            raise ConfigError(f"{run_dir}: it already holds a run; go on with it by --resume, or give another folder")
         ranks.of_first(0.0)  # or the first process might make the run before another looks for one
         stop = stack.enter_context(_stop_signals())
         run = stack.enter_context(contextlib.closing(make(ranks)))
@@ -254,7 +254,7 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
                 rated = _rate(run, ratings, run.save_checkpoint())
     if run.progress < 1.0:
         folder = run.save_checkpoint()
-        note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}, resume to go on"
+        note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}; --resume goes on"
         console.print(note, markup=False, highlight=False, soft_wrap=True)
         return folder
     label = ", ".join(ruleset.label for ruleset in config.rulesets())

@@ -16,6 +16,8 @@ from tradgames_env.agents.greedy import GreedyAgent
 from tradgames_env.agents.mcts import MCTSAgent
 from tradgames_env.agents.random import RandomAgent
 
+CHECKPOINTS = pathlib.Path(__file__).parents[2] / "checkpoints"
+
 
 def first_move(position: tg.Position) -> str:
     return position.legal_moves()[0]
@@ -124,7 +126,7 @@ def test_functions_that_break_the_rules_are_told_so() -> None:
         ("random:3", "agent 'random' takes no number, so write 'random', not 'random:3'"),
         ("greedy:", "agent 'greedy' takes no number"),
         (7, "not 7"),
-        (None, "mcts:SIMULATIONS, perfect, or the folder of a checkpoint, an Agent or"),
+        (None, "python:..., or the folder of a checkpoint, an Agent or"),
         (RandomAgent, "pass RandomAgent(), not the class"),
     ],
 )
@@ -156,7 +158,7 @@ def test_missing_folders(as_path: type, tmp_path: pathlib.Path) -> None:
 
 def test_folders_are_checkpoints(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from tradgames_env.agents import searching
+    from tradgames_env.agents import checkpoint, searching
 
     loaded, efforts = [], []
 
@@ -165,6 +167,7 @@ def test_folders_are_checkpoints(tmp_path: pathlib.Path, monkeypatch: pytest.Mon
         efforts.append(effort)
         return RandomAgent()
 
+    monkeypatch.setattr(checkpoint, "read_record", lambda folder: None)
     monkeypatch.setattr(searching, "load_playing_agent", load)
     monkeypatch.chdir(tmp_path)
     for folder in ("trained", "random"):
@@ -189,14 +192,12 @@ def test_an_empty_folder_is_no_checkpoint(tmp_path: pathlib.Path) -> None:
         load_agent(tmp_path)
 
 
-def test_without_torch_a_checkpoint_says_what_to_install(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_torch_a_checkpoint_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     for module in ("network", "searching"):
         monkeypatch.delitem(sys.modules, f"tradgames_env.agents.{module}", raising=False)
     with pytest.raises(ImportError, match=r"needs PyTorch, which is not installed: pip install torch"):
-        load_agent(tmp_path)
+        load_agent(CHECKPOINTS / "puluc")
 
 
 # -- prefixes --------------------------------------------------------------------------------------------------------

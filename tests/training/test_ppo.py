@@ -317,7 +317,7 @@ def test_stop_signal_prints_one_line(sprint: str, tmp_path: pathlib.Path, capsys
     assert folder.name.startswith("step_")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("stopped after ")
-    assert line.endswith("resume to go on")
+    assert line.endswith("--resume goes on")
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 

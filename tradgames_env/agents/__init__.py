@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tradgames_env.agents.base import Agent, BaseAgent
-from tradgames_env.agents.foreign import maker_of
+from tradgames_env.agents.foreign import PREFIXES, maker_of
 from tradgames_env.position import Position
 
 __all__ = ["AGENT_NAMES", "Agent", "AgentSpec", "BaseAgent", "FunctionAgent", "load_agent"]
@@ -143,6 +143,10 @@ def _by_text(text: str) -> Agent:
     folder, effort = _split_effort(text)
     if any(separator in folder for separator in separators) or (folder and pathlib.Path(folder).is_dir()):
         return _by_folder(pathlib.Path(folder), effort)
+    if pathlib.Path(text).is_file():
+        raise ValueError(
+            f"{text!r} is a file; an agent is a folder with a checkpoint, or 'onnx:{text}' or 'sb3:{text}'"
+        )
     close = difflib.get_close_matches(name.lower(), _NAMED, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
     raise ValueError(f"there is no agent {text!r}; {guess}{_known()}")
@@ -184,7 +188,7 @@ def _checked(agent: Any) -> Agent:
 
 
 def _known() -> str:
-    return f"known: {', '.join(AGENT_NAMES)}, or the folder of a checkpoint"
+    return f"known: {', '.join(AGENT_NAMES + PREFIXES)}, or the folder of a checkpoint"
 
 
 def _described(spec: object) -> str:

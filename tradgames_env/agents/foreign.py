@@ -14,6 +14,9 @@ _PREFIXES: Mapping[str, tuple[str, str]] = {
 }
 """Prefix: the module and function that make, of the text after it, an agent or anything else ``load_agent`` takes."""
 
+PREFIXES: tuple[str, ...] = tuple(f"{prefix}:..." for prefix in _PREFIXES)
+"""The prefixes, for help texts."""
+
 
 def maker_of(prefix: str) -> Callable[[str], Any] | None:
     """What makes an agent of the text after a prefix; None if there is no such prefix.
