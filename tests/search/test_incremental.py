@@ -143,7 +143,7 @@ def final_score(row: Row, level: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("game", "variant", "options"),
+    ("name", "variant", "options"),
     [
         *((game, variant, {}) for game, variant in VARIANTS),
         *(("petteia", variant, {"forced_capture": True}) for variant in ("box", "fr6", "mini", "simple")),
@@ -153,9 +153,9 @@ def final_score(row: Row, level: int) -> int:
     ],
 )
 def test_captures_are_the_legal_actions_that_change_the_margin(
-    game: str, variant: str, options: dict[str, object]
+    name: str, variant: str, options: dict[str, object]
 ) -> None:
-    ruleset = load_ruleset(game, variant, **options)
+    ruleset = load_ruleset(name, variant, **options)
     for seed in range(40):
         row = random_row(ruleset, seed, 3 * seed)
         listed = row.listed("captures").tolist()
@@ -163,9 +163,9 @@ def test_captures_are_the_legal_actions_that_change_the_margin(
         assert sorted(listed) == sorted(taking)
 
 
-@pytest.mark.parametrize(("game", "variant"), VARIANTS)
-def test_sums_follow_a_game(game: str, variant: str) -> None:
-    ruleset = load_ruleset(game, variant)
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_sums_follow_a_game(name: str, variant: str) -> None:
+    ruleset = load_ruleset(name, variant)
     weights = random_weights(ruleset, 3)
     judge = Judge(ruleset, weights, 0)
     kernels, rng = ruleset.kernels, np.random.default_rng(4)
@@ -193,9 +193,9 @@ def test_sums_follow_a_game(game: str, variant: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("game", ["petteia", "yote"])
-def test_an_exact_search_scores_as_plain_minimax_does(game: str, seed: int, depth: int) -> None:
-    ruleset = load_ruleset(game, "mini")
+@pytest.mark.parametrize("name", ["petteia", "yote"])
+def test_an_exact_search_scores_as_plain_minimax_does(name: str, seed: int, depth: int) -> None:
+    ruleset = load_ruleset(name, "mini")
     weights = random_weights(ruleset, seed)
     row = random_row(ruleset, seed, 4 * seed)
     search = IncrementalSearch(ruleset, weights, margin_weight=0.5, most_depth=depth, exact=True)

@@ -66,14 +66,14 @@ def task(config: AlphaBetaTrainConfig, **changes: object) -> DeepeningTask:
     return DeepeningTask(**{**values, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("game", ["petteia", "yote"])
-def test_a_run_repeats_and_its_evaluation_plays(game: str, tmp_path: pathlib.Path) -> None:
-    final = train(small(3, game), tmp_path / "a", console=QUIET)
-    train(small(3, game), tmp_path / "b", console=QUIET)
+@pytest.mark.parametrize("name", ["petteia", "yote"])
+def test_a_run_repeats_and_its_evaluation_plays(name: str, tmp_path: pathlib.Path) -> None:
+    final = train(small(3, name), tmp_path / "a", console=QUIET)
+    train(small(3, name), tmp_path / "b", console=QUIET)
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
     agent = tg.load_agent(f"{final}:100")
     assert isinstance(agent, IncrementalAgent)
-    position = tg.Position(game, "mini")
+    position = tg.Position(name, "mini")
     assert agent.act(position) in position.legal_moves()
     assert "alpha-beta" in (final / "README.md").read_text()
 
@@ -103,15 +103,15 @@ def test_a_shard_is_a_function_of_its_task() -> None:
     assert np.abs(first.samples["results"]).max() <= 1.0
 
 
-@pytest.mark.parametrize("game", ["petteia", "yote"])
+@pytest.mark.parametrize("name", ["petteia", "yote"])
 @pytest.mark.parametrize("variant", ["mini", "box"])
-def test_the_network_and_the_search_evaluate_alike(game: str, variant: str) -> None:
-    ruleset = load_ruleset(game, variant)
+def test_the_network_and_the_search_evaluate_alike(name: str, variant: str) -> None:
+    ruleset = load_ruleset(name, variant)
     network = EvaluationNetwork(NetworkRecord.for_games([ruleset], 32, 0, trunk="incremental"))
     network.initialise(torch.Generator().manual_seed(1))
     with torch.no_grad():
         network.output.weight.mul_(10)
-    config = small(1, game, variant)
+    config = small(1, name, variant)
     states = play_deepening(task(config)).state["noted/states"]
     own, other, buckets = Sight(ruleset).read(states)
     odds = network(torch.from_numpy(own).float(), torch.from_numpy(other).float(), torch.from_numpy(buckets))
