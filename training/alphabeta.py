@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from tradgames_env.agents.checkpoint import INCREMENTAL, NetworkRecord
 from tradgames_env.processors import cores
-from tradgames_env.rules.contract import MOVER
+from tradgames_env.rules.contract import MOVER, PositionCells
 from tradgames_env.rules.ruleset import Ruleset
 from tradgames_env.search.incremental import BUCKETS, HIDDEN, MOST_WEIGHT
 from training.checkpoint import write_checkpoint
@@ -92,7 +92,7 @@ class Sight:
             raise ConfigError(f"method alphabeta trains games without dice that show pieces, not {ruleset.label}")
         self._cells = cells
         mirror = ruleset.rules.mirror(ruleset.options)
-        self.mirrored = None if mirror is None else np.concatenate([mirror[0], mirror[0] + len(mirror[0])])
+        self.mirrored = None if mirror is None else _mirrored_features(cells, mirror[0])
         """(F,) the features of the position with left and right exchanged; None without this symmetry."""
 
     def read(self, states: NDArray[np.int16]) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
@@ -101,11 +101,20 @@ class Sight:
         natural = (states[:, cells.cells].astype(np.uint16) >> cells.bits.astype(np.uint16) & 1).astype(np.uint8)
         black = np.empty_like(natural)
         black[:, :, cells.turned] = natural[:, ::-1]
+        if cells.hands is not None:
+            hands = (states[:, cells.hands, None] > np.arange(cells.hand_size)).astype(np.uint8)
+            natural, black = np.concatenate([natural, hands], 2), np.concatenate([black, hands[:, ::-1]], 2)
         flat = natural.reshape(count, -1), black.reshape(count, -1)
         moves_natural = (states[:, MOVER] == 0)[:, None]
         pieces = flat[0].sum(axis=1, dtype=np.int64)
         buckets = np.maximum((pieces * BUCKETS - 1) // cells.most, 0)
         return np.where(moves_natural, *flat), np.where(moves_natural, *flat[::-1]), buckets
+
+
+def _mirrored_features(cells: PositionCells, sites: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(F,): ``sites`` for either side's pieces on the board; hands stay what they are."""
+    places = np.concatenate([sites, np.arange(len(sites), cells.places)])
+    return np.concatenate([places, places + cells.places])
 
 
 class AlphaBetaRun(Run):

@@ -27,7 +27,7 @@ from tradgames_env.rules.contract import (
 )
 from tradgames_env.rules.ruleset import load_ruleset
 from tradgames_env.rules.table import kernel_table
-from tradgames_env.search.incremental import IncrementalSearch, IncrementalWeights
+from tradgames_env.search.incremental import IncrementalSearch, IncrementalWeights, features
 from training.config import DeepeningConfig, SelfPlayConfig
 from training.lockstep import begin_games, list_legal, play_moves
 from training.rollout import GameCounts
@@ -91,15 +91,15 @@ class _Shard:
         self._task = task
         self._ruleset = load_ruleset(task.game, task.variant, **task.options)
         self._kernels = kernel_table(self._ruleset.kernels)
-        games, sites = task.selfplay.games, len(self._ruleset.layout.cells)
+        games = task.selfplay.games
         start_seed, search_seed, choice_seed = np.random.SeedSequence(task.seed).spawn(3)
         self._start_words = seed_generators(start_seed, games)[:, None].copy()
         self._search_words = seed_generators(search_seed, games).copy()
         self._rng = np.random.default_rng(choice_seed)
-        known = task.weights is not None
+        known, places = task.weights is not None, features(self._ruleset) // 2
         self._search = IncrementalSearch(
             self._ruleset,
-            IncrementalWeights.of_tensors(task.weights) if task.weights else IncrementalWeights.zero(sites),
+            IncrementalWeights.of_tensors(task.weights) if task.weights else IncrementalWeights.zero(places),
             margin_weight=0.0 if known else task.search.margin_weight,
         )
         self._legal = np.empty((games, self._ruleset.num_actions), np.int32)

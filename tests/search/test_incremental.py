@@ -4,12 +4,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tradgames_env.rules.contract import MOVER, OUTCOME, RUNNING
+from tradgames_env.rules.contract import (
+    ENEMY,
+    ENEMY_RESERVE,
+    MOVER,
+    OUTCOME,
+    OWN,
+    OWN_RESERVE,
+    RUNNING,
+    SCALARS,
+    SITE_FEATURES,
+)
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.search import incremental
 from tradgames_env.search.incremental import IncrementalSearch, IncrementalWeights
 
-VARIANTS = ("box", "fr6", "mini", "simple")
+VARIANTS = [
+    ("petteia", "box"), ("petteia", "fr6"), ("petteia", "mini"), ("petteia", "simple"),
+    ("yote", "box"), ("yote", "twelve"), ("yote", "mini"),
+]  # fmt: skip
 
 
 def random_weights(ruleset: Ruleset, seed: int) -> IncrementalWeights:
@@ -17,7 +30,7 @@ def random_weights(ruleset: Ruleset, seed: int) -> IncrementalWeights:
     sizes = {"first.weight": 0.3, "first.bias": 0.3, "output.weight": 0.3, "output.bias": 0.1}
     tensors = {
         name: rng.normal(0.0, sizes[name], shape).astype(np.float32)
-        for name, shape in incremental.tensor_shapes(len(ruleset.layout.cells)).items()
+        for name, shape in incremental.tensor_shapes(incremental.features(ruleset) // 2).items()
     }
     return IncrementalWeights.of_tensors(tensors)
 
@@ -43,6 +56,9 @@ class Row:
         row.ruleset, row.state, row.history = self.ruleset, self.state.copy(), self.history.copy()
         self.ruleset.kernels.apply(self.ruleset.params, row.state, row.history, int(action))
         return row
+
+    def all_after(self, name: str) -> list["Row"]:
+        return [self.after(action) for action in self.listed(name)]
 
 
 def random_row(ruleset: Ruleset, seed: int, plies: int) -> Row:
@@ -76,9 +92,11 @@ class Judge:
 
     def features(self, row: Row, viewer: int) -> NDArray[np.int64]:
         """(F,) 0 or 1, from the game's own view of the position."""
-        own = np.zeros((10, self.sites), np.int16)
-        row.ruleset.kernels.view(row.ruleset.params, row.state, row.history, viewer, own, np.zeros(19, np.int16))
-        return own[:2].ravel().astype(np.int64)
+        sites, scalars = np.zeros((len(SITE_FEATURES), self.sites), np.int16), np.zeros(len(SCALARS), np.int16)
+        row.ruleset.kernels.view(row.ruleset.params, row.state, row.history, viewer, sites, scalars)
+        numbers = np.arange(self.cells.hand_size)
+        hands = [scalars[reserve] > numbers for reserve in (OWN_RESERVE, ENEMY_RESERVE)]
+        return np.concatenate([sites[OWN], hands[0], sites[ENEMY], hands[1]]).astype(np.int64)
 
     def sums(self, row: Row, viewer: int) -> NDArray[np.int64]:
         return self.features(row, viewer) @ self.weights.first + self.weights.first_bias
@@ -98,8 +116,9 @@ class Judge:
     def settled(self, row: Row, level: int) -> int:
         if row.state[OUTCOME] != RUNNING:
             return final_score(row, level)
-        following = [row.after(action) for action in row.listed("captures")]
-        return max([self.standing(row), *(-self.settled(child, level + 1) for child in following)])
+        scores = [sign(row, child) * self.settled(child, level + 1) for child in row.all_after("captures")]
+        owed = self.cells.owed is not None and row.state[self.cells.owed]
+        return max(scores if owed else [self.standing(row), *scores])
 
     def score(self, row: Row, depth: int, level: int = 0) -> int:
         if row.state[OUTCOME] != RUNNING:
@@ -108,7 +127,12 @@ class Judge:
             return 0
         if depth == 0:
             return self.settled(row, level)
-        return max(-self.score(row.after(action), depth - 1, level + 1) for action in row.listed())
+        return max(sign(row, child) * self.score(child, depth - 1, level + 1) for child in row.all_after("legal"))
+
+
+def sign(row: Row, child: Row) -> int:
+    """1 where the same side goes on, -1 where the other one does."""
+    return 1 if row.state[MOVER] == child.state[MOVER] else -1
 
 
 def final_score(row: Row, level: int) -> int:
@@ -118,10 +142,20 @@ def final_score(row: Row, level: int) -> int:
     return incremental.WIN - level if winner == row.state[MOVER] else level - incremental.WIN
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("options", [{}, {"forced_capture": True}, {"corner_capture": True}])
-def test_captures_are_the_legal_actions_that_change_the_margin(variant: str, options: dict[str, bool]) -> None:
-    ruleset = load_ruleset("petteia", variant, **options)
+@pytest.mark.parametrize(
+    ("name", "variant", "options"),
+    [
+        *((game, variant, {}) for game, variant in VARIANTS),
+        *(("petteia", variant, {"forced_capture": True}) for variant in ("box", "fr6", "mini", "simple")),
+        *(("petteia", variant, {"corner_capture": True}) for variant in ("box", "fr6", "mini", "simple")),
+        ("yote", "box", {"rows": 8, "cols": 8, "pieces": 32}),
+        ("yote", "box", {"rows": 3, "cols": 8, "return_ban": "off", "first_player": "black"}),
+    ],
+)
+def test_captures_are_the_legal_actions_that_change_the_margin(
+    name: str, variant: str, options: dict[str, object]
+) -> None:
+    ruleset = load_ruleset(name, variant, **options)
     for seed in range(40):
         row = random_row(ruleset, seed, 3 * seed)
         listed = row.listed("captures").tolist()
@@ -129,9 +163,9 @@ def test_captures_are_the_legal_actions_that_change_the_margin(variant: str, opt
         assert sorted(listed) == sorted(taking)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_sums_follow_a_game(variant: str) -> None:
-    ruleset = load_ruleset("petteia", variant)
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_sums_follow_a_game(name: str, variant: str) -> None:
+    ruleset = load_ruleset(name, variant)
     weights = random_weights(ruleset, 3)
     judge = Judge(ruleset, weights, 0)
     kernels, rng = ruleset.kernels, np.random.default_rng(4)
@@ -159,15 +193,17 @@ def test_sums_follow_a_game(variant: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_an_exact_search_scores_as_plain_minimax_does(seed: int, depth: int) -> None:
-    ruleset = load_ruleset("petteia", "mini")
+@pytest.mark.parametrize("name", ["petteia", "yote"])
+def test_an_exact_search_scores_as_plain_minimax_does(name: str, seed: int, depth: int) -> None:
+    ruleset = load_ruleset(name, "mini")
     weights = random_weights(ruleset, seed)
     row = random_row(ruleset, seed, 4 * seed)
     search = IncrementalSearch(ruleset, weights, margin_weight=0.5, most_depth=depth, exact=True)
     judge = Judge(ruleset, weights, incremental.SCORE_ONE // 2)
     result = found(search, [row], 10**9)
     assert result.scores[0] == judge.score(row, depth)
-    assert -judge.score(row.after(int(result.actions[0])), depth - 1, 1) == result.scores[0]
+    best = row.after(int(result.actions[0]))
+    assert sign(row, best) * judge.score(best, depth - 1, 1) == result.scores[0]
 
 
 @pytest.mark.parametrize("stalled_result", ["draw", "most_captures"])

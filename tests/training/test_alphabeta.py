@@ -66,13 +66,14 @@ def task(config: AlphaBetaTrainConfig, **changes: object) -> DeepeningTask:
     return DeepeningTask(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def test_a_run_repeats_and_its_evaluation_plays(tmp_path: pathlib.Path) -> None:
-    final = train(small(3), tmp_path / "a", console=QUIET)
-    train(small(3), tmp_path / "b", console=QUIET)
+@pytest.mark.parametrize("name", ["petteia", "yote"])
+def test_a_run_repeats_and_its_evaluation_plays(name: str, tmp_path: pathlib.Path) -> None:
+    final = train(small(3, name), tmp_path / "a", console=QUIET)
+    train(small(3, name), tmp_path / "b", console=QUIET)
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
     agent = tg.load_agent(f"{final}:100")
     assert isinstance(agent, IncrementalAgent)
-    position = tg.Position("petteia", "mini")
+    position = tg.Position(name, "mini")
     assert agent.act(position) in position.legal_moves()
     assert "alpha-beta" in (final / "README.md").read_text()
 
@@ -102,14 +103,15 @@ def test_a_shard_is_a_function_of_its_task() -> None:
     assert np.abs(first.samples["results"]).max() <= 1.0
 
 
+@pytest.mark.parametrize("name", ["petteia", "yote"])
 @pytest.mark.parametrize("variant", ["mini", "box"])
-def test_the_network_and_the_search_evaluate_alike(variant: str) -> None:
-    ruleset = load_ruleset("petteia", variant)
+def test_the_network_and_the_search_evaluate_alike(name: str, variant: str) -> None:
+    ruleset = load_ruleset(name, variant)
     network = EvaluationNetwork(NetworkRecord.for_games([ruleset], 32, 0, trunk="incremental"))
     network.initialise(torch.Generator().manual_seed(1))
     with torch.no_grad():
         network.output.weight.mul_(10)
-    config = small(1, variant=variant)
+    config = small(1, name, variant)
     states = play_deepening(task(config)).state["noted/states"]
     own, other, buckets = Sight(ruleset).read(states)
     odds = network(torch.from_numpy(own).float(), torch.from_numpy(other).float(), torch.from_numpy(buckets))
@@ -135,14 +137,22 @@ def test_mirrored_features_are_those_of_the_mirrored_position() -> None:
     assert sight.mirrored[0] == 7
 
 
+def test_hands_stay_what_they_are_in_the_mirror() -> None:
+    mirrored = Sight(load_ruleset("yote", "box")).mirrored
+    assert mirrored is not None
+    np.testing.assert_array_equal(mirrored[mirrored], np.arange(2 * (30 + 8)))
+    assert mirrored[0] == 5
+    np.testing.assert_array_equal(mirrored[30:38], np.arange(30, 38))
+
+
 def test_games_with_dice_are_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ConfigError, match="without dice"):
         AlphaBetaRun(small(1, "puluc"), tmp_path, print)
 
 
-@pytest.mark.parametrize("variant", ["fr6", "box"])
-def test_configurations_load(variant: str) -> None:
-    assert isinstance(load_config(f"configs/alphabeta_petteia_{variant}.toml"), AlphaBetaTrainConfig)
+@pytest.mark.parametrize("name", ["petteia_fr6", "petteia_box", "yote_box"])
+def test_configurations_load(name: str) -> None:
+    assert isinstance(load_config(f"configs/alphabeta_{name}.toml"), AlphaBetaTrainConfig)
 
 
 def test_a_checkpoint_names_its_kind(tmp_path: pathlib.Path) -> None:

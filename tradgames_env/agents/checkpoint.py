@@ -145,7 +145,7 @@ def _ends(rulesets: Sequence[Ruleset], trunk: str) -> _Ends:
     """Inputs, actions and grid of a network that plays these games: all that does not depend on its size."""
     actions = tuple(ruleset.num_actions for ruleset in rulesets)
     if trunk == INCREMENTAL:
-        return 2 * max(len(ruleset.layout.cells) for ruleset in rulesets), actions, None
+        return incremental.features(rulesets[0]), actions, None
     layout = InputLayout.of(rulesets, whole_planes=trunk == "conv")
     return len(layout.cells), actions, (layout.planes, *layout.board) if trunk == "conv" else None
 
@@ -468,7 +468,11 @@ def _matching_rulesets(record: CheckpointRecord, source: str) -> tuple[Ruleset, 
     rulesets = tuple(matching_ruleset(game, source) for game in record.games)
     if len({(ruleset.game, ruleset.options) for ruleset in rulesets}) != len(rulesets):
         _refuse(source, "it names a game twice")
-    found, needed = (network.inputs, network.actions, network.grid), _ends(rulesets, network.trunk)
+    try:
+        needed = _ends(rulesets, network.trunk)
+    except ValueError as error:
+        _refuse(source, str(error))
+    found = (network.inputs, network.actions, network.grid)
     if found != needed:
         labels = " and ".join(ruleset.label for ruleset in rulesets)
         _refuse(source, f"its network has {_sizes(found)}, {labels} needs {_sizes(needed)}")

@@ -131,9 +131,9 @@ SAMPLE = int64(_PARAMS, _STATE, _HISTORY, uint64)
 ones, in any order that is always the same for the same position; so a uniform choice where ``word`` is 64 random bits.
 Called where ``legal`` may be. A game may do without it, and random play then lists the actions."""
 CAPTURES = LEGAL
-"""``captures(params, state, history, out_actions) -> n``: list those legal actions that capture, in any order that is
-always the same for the same position; n may be 0. For search, which follows captures to their end; a game may do
-without it."""
+"""``captures(params, state, history, out_actions) -> n``: list those legal actions that capture, the likely best first
+if the game can tell, in an order that is always the same for the same position; n may be 0. For search, which follows
+captures to their end; a game may do without it."""
 APPLY = types.void(_PARAMS, _STATE, _HISTORY, int64)
 """``apply(params, state, history, action)``: play a legal action in place, up to the next decision, throw or end."""
 APPLY_CHANCE = types.void(_PARAMS, _STATE, _HISTORY, int64)
@@ -189,13 +189,24 @@ class PositionCells:
     turned: NDArray[np.int32]
     """(sites,): the site of black's frame for each site of natural's."""
     most: int
-    """Most pieces on the board at once."""
+    """Most pieces on the board and in hand at once."""
     others: tuple[int, ...]
     """Cells that tell positions apart beside pieces and the mover; clocks and the history aside."""
     clocks: tuple[tuple[int, int], ...]
     """Cells that count up, each with the value at which the game ends (0: never)."""
     repeats: int | None
     """The cell of the position's earlier occurrences; None where none are counted, or repeating does not draw."""
+    hands: tuple[int, int] | None = None
+    """Cells that count the pieces natural and black have yet to place; None without such pieces."""
+    hand_size: int = 0
+    """Pieces of a hand that are told apart, at most 16; more count as so many."""
+    owed: int | None = None
+    """The cell that is not 0 while the mover has to go on capturing; None where a capture is always one action."""
+
+    @property
+    def places(self) -> int:
+        """Where a piece of a colour may be: the sites, then the first, second, ... of the hand."""
+        return self.cells.shape[1] + self.hand_size
 
 
 @dataclasses.dataclass(frozen=True)

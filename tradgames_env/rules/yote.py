@@ -78,6 +78,7 @@ from tradgames_env.rules.contract import (
     APPLY_CHANCE,
     BLACK_WINS,
     BONUS,
+    CAPTURES,
     CHANCE,
     DRAW,
     ENEMY,
@@ -118,6 +119,7 @@ from tradgames_env.rules.contract import (
     Mirror,
     Options,
     Params,
+    PositionCells,
     State,
     check_choice,
     check_range,
@@ -543,6 +545,33 @@ def legal(params, state, history, out_actions):  # type: ignore[no-untyped-def]
     count = _list_bits(params, backward, table, (1 + (_BACKWARD ^ mover)) * squares, out_actions, count)
     count = _list_bits(params, left, table, (1 + (_LEFT ^ mover)) * squares, out_actions, count)
     return _list_bits(params, right, table, (1 + (_RIGHT ^ mover)) * squares, out_actions, count)
+
+
+@kernel(uint64(_P, uint64, uint64, uint64, int64))
+def _jumpers(params, own, enemy, empty, direction):  # type: ignore[no-untyped-def]
+    """Own pieces that may jump in ``direction`` of natural's frame (Y2)."""
+    return own & _facing(params, enemy & _facing(params, empty, direction), direction)
+
+
+@kernel(CAPTURES)
+def captures(params, state, history, out_actions):  # type: ignore[no-untyped-def]
+    """List the jumps, or while the bonus is owed its squares: first those of pieces that threaten to jump (Y2, Y3)."""
+    squares, mover = np.int64(params[_SQUARES]), np.int64(state[MOVER])
+    table = _BIT_TABLE + 64 * mover
+    enemy = _get_bits(state, _board_slot(1 - mover))
+    own = _get_bits(state, _board_slot(mover))
+    empty = _mask(params, _ALL_SQUARES) & ~(own | enemy)
+    count = np.int64(0)
+    if state[_OWES_BONUS] != 0:
+        threats = _ZERO
+        for direction in range(4):
+            threats |= _jumpers(params, enemy, own, empty, direction)
+        count = _list_bits(params, threats, table, _BONUS_PLANE * squares, out_actions, count)
+        return _list_bits(params, enemy & ~threats, table, _BONUS_PLANE * squares, out_actions, count)
+    for direction in range(4):
+        jumpers = _jumpers(params, own, enemy, empty, direction)
+        count = _list_bits(params, jumpers, table, (1 + (direction ^ mover)) * squares, out_actions, count)
+    return count
 
 
 @kernel(int64(uint64))
@@ -1021,6 +1050,24 @@ def _mirror(options: YoteOptions) -> Mirror:
     return sites, (planes[:, None] * squares + sites).ravel()
 
 
+def _cells(options: YoteOptions) -> PositionCells:
+    """Boards as bits, reserves as hands; the bans tell positions apart too."""
+    squares = np.arange(options.rows * options.cols, dtype=np.int32)
+    cells = _BOARD + squares // 16
+    return PositionCells(
+        cells=np.stack([cells, cells + _BOARD_CELLS]),
+        bits=np.stack([squares % 16, squares % 16]),
+        turned=squares[::-1].copy(),
+        most=2 * options.pieces,
+        others=(_RESERVE, _RESERVE + 1, _BAN, _BAN + 1, _OWES_BONUS),
+        clocks=((_QUIET_STEPS, options.quiet_limit), (TURNS, options.max_turns)),
+        repeats=_REPEATS if options.repetition_limit else None,
+        hands=(_RESERVE, _RESERVE + 1),
+        hand_size=min(options.pieces, 16),
+        owed=_OWES_BONUS,
+    )
+
+
 RULES = GameRules(
     name="yote",
     title="Yote",
@@ -1046,7 +1093,7 @@ RULES = GameRules(
     chance=chance,
     margin_scale=lambda options: options.pieces,
     feature_scales=feature_scales,
-    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample),
+    kernels=Kernels(initial, legal, apply, apply_chance, view, heuristic, sample, captures),
     format_position=format_position,
     parse_position=parse_position,
     start_history=start_history,
@@ -1057,4 +1104,5 @@ RULES = GameRules(
     status=status,
     board_text=board_text,
     mirror=_mirror,
+    cells=_cells,
 )

@@ -1,15 +1,16 @@
 """Alpha-beta by iterative deepening, judged by a small network that follows the changes of a position.
 
 For games without dice whose rules say where a state row shows its pieces (``GameRules.cells``). The network's first
-layer is a sum of one row for each piece on the board, seen from either side; a move adds and subtracts the few rows of
-what it changed. All of it is integers, so the sum does not depend on the way there, and a search of the same position
-with the same weights gives the same answer on every machine.
+layer is a sum of one row for each piece on the board or in hand, seen from either side; a move adds and subtracts the
+few rows of what it changed. All of it is integers, so the sum does not depend on the way there, and a search of the
+same position with the same weights gives the same answer on every machine.
 
 The search: principal variation, a table of positions, captures and what was good elsewhere first, reduced depth for
 late quiet moves, captures followed to their end. A position that occurred before counts as a draw. Its budget is the
 number of positions visited.
 
-Letters: A actions; F features, 2 for each site; H ``HIDDEN``; L levels of the search.
+Letters: A actions; F features, 2 for each place of a piece (a site, the first in hand, the second, ...); H ``HIDDEN``;
+L levels of the search.
 """
 
 import dataclasses
@@ -37,7 +38,7 @@ from tradgames_env.rules.ruleset import Ruleset
 HIDDEN = 32
 """Sums the first layer keeps for each side."""
 BUCKETS = 8
-"""Output rows, one for each eighth of the pieces on the board."""
+"""Output rows, one for each eighth of the pieces on the board and in hand."""
 ONE = 1 << 10
 """What 1 is in the first layer; its outputs are cut to 0..ONE."""
 OUTPUT_ONE = 1 << 12
@@ -69,7 +70,9 @@ _PIECES, _KILLERS, _LISTS = 2 * HIDDEN, 2 * HIDDEN + 1, 2 * HIDDEN + 3
 # Entries of ``plan`` (PLAN_SIZE,) int64.
 VISITED, BUDGET, MARGIN_WEIGHT, EXACT, STOPPED, BEST, SCORE, MOST_DEPTH_AT, PLAN_SIZE = range(9)
 # Entries at the head of ``model`` (...) int32, then watched cells, others, clocks, features of watched bits, weights.
-_WATCHED, _OTHERS, _CLOCKS, _REPEATS, _ACTIONS, _SITES, _MOST, _FEATURES_AT, _WEIGHTS_AT, _HEAD = range(10)
+(
+    _WATCHED, _BOARDS, _OTHERS, _CLOCKS, _REPEATS, _OWED, _ACTIONS, _PLACES, _MOST, _FEATURES_AT, _WEIGHTS_AT, _HEAD,
+) = range(12)  # fmt: skip
 _UNKNOWN, _IS_SCORE, _AT_LEAST, _AT_MOST = range(4)
 _HINT_RANK, _CAPTURE_RANK, _KILLER_RANK, _MOST_GOOD = 1 << 29, 1 << 28, 1 << 27, 1 << 26
 _FIRST_REDUCED = 3
@@ -93,7 +96,7 @@ class IncrementalWeights:
     """
 
     first: NDArray[np.int32]
-    """(F, H): what a piece at each site adds; own sites of the viewer's frame, then enemy ones."""
+    """(F, H): what a piece at each place adds; own sites of the viewer's frame, own hand, then the enemy's."""
     first_bias: NDArray[np.int32]
     """(H,)."""
     output: NDArray[np.int32]
@@ -102,10 +105,10 @@ class IncrementalWeights:
     """(BUCKETS,)."""
 
     @classmethod
-    def zero(cls, sites: int) -> "IncrementalWeights":
+    def zero(cls, places: int) -> "IncrementalWeights":
         """Weights that hold every position for even, so that the margin alone decides."""
         return cls(
-            np.zeros((2 * sites, HIDDEN), np.int32),
+            np.zeros((2 * places, HIDDEN), np.int32),
             np.zeros(HIDDEN, np.int32),
             np.zeros((BUCKETS, 2 * HIDDEN), np.int32),
             np.zeros(BUCKETS, np.int32),
@@ -125,10 +128,26 @@ class IncrementalWeights:
         )
 
 
-def tensor_shapes(sites: int) -> dict[str, tuple[int, ...]]:
-    """Shape of each float32 tensor of the evaluation of a board, by name."""
+def features(ruleset: Ruleset) -> int:
+    """How many numbers the evaluation of a ruleset reads, from either side.
+
+    Raises:
+        ValueError: as ``model_of``.
+    """
+    return 2 * _cells(ruleset).places
+
+
+def _cells(ruleset: Ruleset) -> PositionCells:
+    cells = ruleset.rules.cells(ruleset.options)
+    if cells is None:
+        raise ValueError(f"this search plays games without dice whose pieces it can follow, and not {ruleset.label}")
+    return cells
+
+
+def tensor_shapes(places: int) -> dict[str, tuple[int, ...]]:
+    """Shape of each float32 tensor of the evaluation, by name; ``places`` as of ``PositionCells``."""
     return {
-        "first.weight": (HIDDEN, 2 * sites),
+        "first.weight": (HIDDEN, 2 * places),
         "first.bias": (HIDDEN,),
         "output.weight": (BUCKETS, 2 * HIDDEN),
         "output.bias": (BUCKETS,),
@@ -145,32 +164,38 @@ def model_of(ruleset: Ruleset, weights: IncrementalWeights) -> NDArray[np.int32]
     Raises:
         ValueError: the game has dice, or its rules do not say where pieces are shown.
     """
-    cells = ruleset.rules.cells(ruleset.options)
-    if cells is None:
-        raise ValueError(f"this search plays games without dice whose pieces it can follow, and not {ruleset.label}")
-    watched = np.unique(cells.cells)
-    features = _watched_features(cells, watched)
+    cells = _cells(ruleset)
+    boards = np.unique(cells.cells)
+    watched = np.concatenate([boards, np.array(cells.hands or (), np.int32)])
+    bits = _watched_features(cells, boards)
     clocks = np.array([entry for entry in cells.clocks if entry[1] > 0], np.int32).reshape(-1)
-    lists = (watched, np.array(cells.others, np.int32), clocks, features.ravel())
+    lists = (watched, np.array(cells.others, np.int32), clocks, bits.ravel())
     head = np.zeros(_HEAD, np.int32)
-    head[_WATCHED], head[_OTHERS], head[_CLOCKS] = len(watched), len(cells.others), len(clocks) // 2
+    head[_WATCHED], head[_BOARDS] = len(watched), len(boards)
+    head[_OTHERS], head[_CLOCKS] = len(cells.others), len(clocks) // 2
     head[_REPEATS] = NONE if cells.repeats is None else cells.repeats
-    head[_ACTIONS], head[_SITES], head[_MOST] = ruleset.num_actions, cells.cells.shape[1], cells.most
+    head[_OWED] = NONE if cells.owed is None else cells.owed
+    head[_ACTIONS], head[_PLACES], head[_MOST] = ruleset.num_actions, cells.places, cells.most
     head[_FEATURES_AT] = _HEAD + sum(map(len, lists[:-1]))
-    head[_WEIGHTS_AT] = head[_FEATURES_AT] + features.size
+    head[_WEIGHTS_AT] = head[_FEATURES_AT] + bits.size
     parts = (weights.first, weights.first_bias, weights.output, weights.output_bias)
     return np.concatenate([head, *lists, *(part.ravel() for part in parts)]).astype(np.int32)
 
 
-def _watched_features(cells: PositionCells, watched: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(watched, 16, 2) the features that each bit of a watched cell is, in natural's view and in black's."""
-    sites = cells.cells.shape[1]
-    features = np.full((len(watched), 16, 2), NONE, np.int32)
-    place = np.searchsorted(watched, cells.cells)
+def _watched_features(cells: PositionCells, boards: NDArray[np.int32]) -> NDArray[np.int32]:
+    """(watched, 16, 2) the features that each bit of a watched cell is, in natural's view and in black's.
+
+    The bits of a hand are its first piece, its second and so on; hands follow the cells ``boards``.
+    """
+    sites, size = cells.cells.shape[1], cells.hand_size
+    bits = np.full((len(boards) + (2 if cells.hands else 0), 16, 2), NONE, np.int32)
+    row = np.searchsorted(boards, cells.cells)
     for colour in range(2):
-        features[place[colour], cells.bits[colour], 0] = colour * sites + np.arange(sites)
-        features[place[colour], cells.bits[colour], 1] = (1 - colour) * sites + cells.turned
-    return features
+        first = np.array([colour, 1 - colour]) * cells.places
+        bits[row[colour], cells.bits[colour]] = first + np.stack([np.arange(sites), cells.turned], axis=1)
+        if cells.hands:
+            bits[len(boards) + colour, :size] = first + sites + np.arange(size)[:, None]
+    return bits
 
 
 # -- following a position ------------------------------------------------------------------------------------------
@@ -197,10 +222,16 @@ def _toggle(model, frames, keys, level, at, sign):  # type: ignore[no-untyped-de
     keys[level] ^= _mixed(np.uint64(natural))
 
 
+@kernel(int64(_MODEL, int64, int64), forceinline=True)
+def _bits(model, watched, value):  # type: ignore[no-untyped-def]
+    """The 16 bits that stand for the value of a watched cell: of a board itself, of a hand one for each piece."""
+    return value if watched < model[_BOARDS] else (1 << min(value, 16)) - 1
+
+
 @kernel(types.void(_MODEL, _FRAMES, _KEYS, int64, int64, int64), forceinline=True)
 def _follow(model, frames, keys, level, watched, change):  # type: ignore[no-untyped-def]
-    """Take in how a watched cell changed: the bits it had in the upper 16 of ``change``, those it has in the lower."""
-    before, after = change >> 16, change & 0xFFFF
+    """Take in how a watched cell changed: the value it had in the upper 16 bits of ``change``, its new one below."""
+    before, after = _bits(model, watched, change >> 16), _bits(model, watched, change & 0xFFFF)
     changed, bit = before ^ after, np.int64(0)
     while changed != 0:
         if changed & 1:
@@ -213,7 +244,7 @@ def _follow(model, frames, keys, level, watched, change):  # type: ignore[no-unt
 @kernel(types.void(_MODEL, _STATES, _FRAMES, _KEYS))
 def start(model, states, frames, keys):  # type: ignore[no-untyped-def]
     """Write the sums, the number of pieces and the key of row 0."""
-    bias = np.int64(model[_WEIGHTS_AT]) + 2 * np.int64(model[_SITES]) * HIDDEN
+    bias = np.int64(model[_WEIGHTS_AT]) + 2 * np.int64(model[_PLACES]) * HIDDEN
     for i in range(HIDDEN):
         frames[0, i] = frames[0, HIDDEN + i] = model[bias + i]
     frames[0, _PIECES] = 0
@@ -282,7 +313,7 @@ def standing(model, states, frames, plan, level):  # type: ignore[no-untyped-def
     bucket = (np.int64(frames[level, _PIECES]) * BUCKETS - 1) // np.int64(model[_MOST])
     if bucket < 0:  # an empty board
         bucket = np.int64(0)
-    outputs = np.int64(model[_WEIGHTS_AT]) + (2 * np.int64(model[_SITES]) + 1) * HIDDEN
+    outputs = np.int64(model[_WEIGHTS_AT]) + (2 * np.int64(model[_PLACES]) + 1) * HIDDEN
     row = outputs + bucket * 2 * HIDDEN
     total = np.int32(model[outputs + BUCKETS * 2 * HIDDEN + bucket])
     for i in range(HIDDEN):
@@ -315,10 +346,15 @@ def _final_score(states, level):  # type: ignore[no-untyped-def]
 def _settle(  # type: ignore[no-untyped-def]
     captures, apply, params, model, states, histories, frames, keys, plan, level, depth, alpha, beta
 ):
-    """Score of row ``level`` for its mover, who may capture or leave it as it is, ``depth`` captures deep."""
+    """Score of row ``level`` for its mover, who may capture or leave it as it is, ``depth`` captures deep.
+
+    A capture that is owed has to be made.
+    """
     if states[level, OUTCOME] != RUNNING:
         return _final_score(states, level)
-    best = standing(model, states, frames, plan, level)
+    best = -np.int64(_INFINITY)
+    if depth == 0 or model[_OWED] == NONE or states[level, model[_OWED]] == 0:
+        best = standing(model, states, frames, plan, level)
     if best >= beta or depth == 0:
         return best
     mover = states[level, MOVER]
