@@ -912,8 +912,8 @@ def _put_bonus(options: YoteOptions, state: State, text: str) -> None:
 def scatter(options: YoteOptions, rng: np.random.Generator, most: int) -> State:
     """Pieces on random squares and in reserve, at most ``most`` a side, or as few as make no draw (Y8).
 
-    In half of the positions both reserves are empty, as they are for most of a game. Steps are often banned, and
-    sometimes a bonus is owed.
+    The numbers of pieces are the larger of two draws, since there are far more positions of many; half of the reserves
+    are empty, as they are for most of a game. Steps are often banned, and sometimes a bonus is owed.
     """
     most = min(max(most, options.few_pieces_draw + 1), options.pieces)
     while True:
@@ -925,8 +925,8 @@ def scatter(options: YoteOptions, rng: np.random.Generator, most: int) -> State:
 def _scattered(options: YoteOptions, rng: np.random.Generator, most: int) -> State:
     """A random position, perhaps one that is over."""
     state = np.zeros(_STATE_SIZE, np.int16)
-    alive = rng.integers(1, most + 1, 2)
-    reserves = rng.integers(0, alive + 1) * rng.integers(2)
+    alive = rng.integers(1, most + 1, (2, 2)).max(axis=0)
+    reserves = rng.integers(0, alive + 1) * rng.integers(0, 2, 2)
     state[_RESERVE : _RESERVE + 2], state[_ALIVE : _ALIVE + 2] = reserves, alive
     mover, counts = int(rng.integers(2)), alive - reserves
     state[MOVER] = mover
