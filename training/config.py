@@ -288,6 +288,8 @@ class LearnerConfig(_Section):
     """Weight of the squared error of the margin head, an auxiliary target."""
     mirror: bool = True
     """Show half of the samples reflected, in games that have this symmetry."""
+    turns: bool = False
+    """Show the samples turned by quarters, in games that have this symmetry: on square boards."""
     surprise_share: Share = 0.5
     """Share of the policy's weight that goes to samples by how far the search moved the policy."""
 

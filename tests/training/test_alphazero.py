@@ -290,6 +290,48 @@ def test_reflected_samples_are_those_of_the_reflected_game(name: str, tmp_path: 
     assert task.margin_weight == 0.5
 
 
+def test_turned_samples_are_those_of_the_turned_game(tmp_path: pathlib.Path) -> None:
+    run = AlphaZeroRun(small(1, "yote", learner={"turns": True}), tmp_path, print)
+    run.close()
+    (ruleset,) = run.config.rulesets()
+    turned, turn = ruleset.rules.turn(ruleset.options), run.learner.subjects[0].turn
+    assert turned is not None
+    assert turn is not None
+    evaluator = NetworkEvaluator(ruleset, run.learner.network)
+    one, two = (tg.Position("yote", variant="mini") for _ in range(2))
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        features = [evaluator.features(*(rows[None] for rows in position.rows)) for position in (one, two)]
+        actions = one.legal_actions()
+        samples = {"features": features[0].astype(np.float16), "actions": np.array([actions], np.int16)}
+        turn.apply(samples, np.array([0]))
+        assert np.array_equal(samples["features"], features[1].astype(np.float16))
+        assert sorted(samples["actions"][0]) == sorted(two.legal_actions())
+        action = int(rng.choice(actions))
+        one.push(action)
+        two.push(int(turned[1][action]))
+
+
+def test_samples_are_shown_in_all_eight_ways(tmp_path: pathlib.Path) -> None:
+    run = AlphaZeroRun(small(1, "yote", learner={"turns": True}), tmp_path, print)
+    run.close()
+    position = tg.Position("yote", variant="mini")
+    position.push("+A2")
+    position.push("+A1")
+    features = NetworkEvaluator(run.config.rulesets()[0], run.learner.network).features(
+        *(rows[None] for rows in position.rows)
+    )
+    samples = {
+        "features": np.repeat(features, 200, axis=0),
+        "actions": np.tile(np.array(position.legal_actions(), np.int16), (200, 1)),
+        "results": np.zeros(200, np.float32),
+    }
+    run.learner.subjects[0].vary(samples, np.random.default_rng(1))
+    shown, counts = np.unique(samples["features"], axis=0, return_counts=True)
+    assert len(shown) == 8
+    assert counts.min() > 10
+
+
 def test_learning_fits_samples(tmp_path: pathlib.Path) -> None:
     config = small(1, learner={"learning_rate": 0.01, "mirror": False})
     run = AlphaZeroRun(config, tmp_path, print)

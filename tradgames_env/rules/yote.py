@@ -121,6 +121,7 @@ from tradgames_env.rules.contract import (
     State,
     check_choice,
     check_range,
+    turned_sites,
 )
 from tradgames_env.rules.errors import IllegalMoveError, NotationError, OptionError
 
@@ -1069,6 +1070,16 @@ def _mirror(options: YoteOptions) -> Mirror:
     return sites, (planes[:, None] * squares + sites).ravel()
 
 
+def _turn(options: YoteOptions) -> Mirror | None:
+    """Of a square board: forward becomes left, left backward, and so on."""
+    if options.rows != options.cols:
+        return None
+    squares = options.rows * options.cols
+    sites = turned_sites(options.rows)
+    planes = np.array([_PLACE, 3, 4, 2, 1, _BONUS_PLANE])
+    return sites, (planes[:, None] * squares + sites).ravel()
+
+
 RULES = GameRules(
     name="yote",
     title="Yote",
@@ -1105,5 +1116,6 @@ RULES = GameRules(
     status=status,
     board_text=board_text,
     mirror=_mirror,
+    turn=_turn,
     scatter=scatter,
 )
