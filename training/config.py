@@ -226,6 +226,9 @@ class SelfPlayConfig(_Section):
     """The same at the end; linear in between."""
     sparse_pieces: Annotated[int, Field(ge=1, le=1_000)] = 8
     """Most pieces of a side in such a position."""
+    sparse_decisions: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Decisions after which a game from such a position is broken off, and its end learned from searches alone; never
+    when absent."""
     overlap: bool = False
     """Learn from the samples so far while more are played, with weights one iteration older; it pays for networks too
     small for several cores to learn."""

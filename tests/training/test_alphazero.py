@@ -198,6 +198,20 @@ def test_games_begin_with_few_pieces_where_asked(tmp_path: pathlib.Path) -> None
     assert max(len(text) for text in pieces) <= 4
 
 
+def test_games_that_begin_with_few_pieces_are_broken_off_where_asked(tmp_path: pathlib.Path) -> None:
+    config = small(1, selfplay={"decisions": 5, "horizon": 8, "sparse_pieces": 2, "sparse_decisions": 3})
+    broken = play_shard(shard_task(config, tmp_path, sparse_share=1.0))
+    window = {name: broken.state[f"window/{name}"][3:] for name in ("ended", "careless", "values", "finals")}
+    assert window["ended"][2:].any(axis=0).all()
+    rows, games = np.nonzero(window["ended"] & window["careless"])
+    assert set(rows) <= {2, 3, 4}
+    assert (window["finals"][rows, games] == 0).all()
+    assert (broken.state["lengths"] < 3).all()
+    later = shard_task(config, tmp_path, sparse_share=1.0, state=broken.state, seed=(3, 1, 0))
+    assert (play_shard(later).state["lengths"] < 3).all()
+    assert (play_shard(shard_task(config, tmp_path)).state["lengths"] > 3).any()
+
+
 def test_first_games_are_in_different_phases_where_asked(tmp_path: pathlib.Path) -> None:
     pieces = {}
     for spread in (0, 12):
