@@ -225,7 +225,7 @@ An iteration plays some decisions in every game with search, adds them to the sa
 - **Margin.** With `shaping.weight` the final margin counts in the search, the network's own margin output telling what
   to expect of it. The value stays the real result; the weight falls to 0 during the run.
 - **Variety**: early decisions drawn from the search's policy, random openings, positions with few pieces
-  (`selfplay.sparse_share`, Petteia), games against past policies, reflected samples.
+  (`selfplay.sparse_share`, Petteia and Yote), games against past policies, reflected samples.
 - **Shards.** Self-play is split into `selfplay.shards` pure functions. Processes or a Ray cluster compute them
   (`selfplay.engine`), and the result is the same on any number of workers, whoever of them dies meanwhile.
 

@@ -152,7 +152,7 @@ class AlphaZeroRun(Run):
         seed = np.random.SeedSequence((config.seed, _WEIGHTS)).generate_state(1)[0]
         network.initialise(torch.Generator().manual_seed(int(seed)))
         layout = InputLayout.of(rulesets, whole_planes=record.trunk == "conv")
-        subjects = [Subject(ruleset, layout, config.learner.mirror) for ruleset in rulesets]
+        subjects = [Subject(ruleset, layout, config.learner.mirror, config.learner.turns) for ruleset in rulesets]
         self.learner = Learner(network.to(resolve_device(config.device)), config.learner, subjects, ranks)
         self._games = [_Game.begin(config, number, run_dir) for number in range(len(rulesets))]
         self._policies: dict[int, Arrays] = {}

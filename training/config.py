@@ -231,6 +231,9 @@ class SelfPlayConfig(_Section):
     """The same at the end; linear in between."""
     sparse_pieces: Annotated[int, Field(ge=1, le=1_000)] = 8
     """Most pieces of a side in such a position."""
+    sparse_decisions: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Decisions after which a game from such a position is broken off, and its end learned from searches alone; never
+    when absent."""
     overlap: bool = False
     """Learn from the samples so far while more are played, with weights one iteration older; it pays for networks too
     small for several cores to learn."""
@@ -293,6 +296,8 @@ class LearnerConfig(_Section):
     """Weight of the squared error of the margin head, an auxiliary target."""
     mirror: bool = True
     """Show half of the samples reflected, in games that have this symmetry."""
+    turns: bool = False
+    """Show the samples turned by quarters, in games that have this symmetry: on square boards."""
     surprise_share: Share = 0.5
     """Share of the policy's weight that goes to samples by how far the search moved the policy."""
 

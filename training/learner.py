@@ -65,10 +65,10 @@ class Batch:
 
 
 class Reflection:
-    """Samples as they would be with left and right exchanged.
+    """Samples as they would be with the board reflected or turned.
 
     Args:
-        sites: (sites,) int64, see ``GameRules.mirror``.
+        sites: (sites,) int64, see ``GameRules.mirror`` and ``GameRules.turn``.
         actions: (A,) int64.
         ruleset: the game.
     """
@@ -79,7 +79,7 @@ class Reflection:
         area = height * width
         cells = np.array([row * width + column for row, column in ruleset.layout.cells])
         moved = np.arange(area)
-        moved[cells] = cells[sites]
+        moved[cells[sites]] = cells
         informative = Encoder(ruleset).informative_cells()
         planes, places = np.divmod(informative, area)
         is_site = np.array([plane.kind == "site" for plane in PLANES])[planes]
@@ -88,7 +88,7 @@ class Reflection:
         self._features = np.array([columns[int(cell)] for cell in targets])
 
     def apply(self, samples: Arrays, rows: NDArray[np.int64]) -> None:
-        """Exchange left and right in some samples, in place."""
+        """Reflect or turn some samples, in place."""
         samples["features"][rows] = samples["features"][rows][:, self._features]
         actions = samples["actions"][rows]
         samples["actions"][rows] = np.where(actions >= 0, self._actions[actions], -1)
@@ -101,12 +101,26 @@ class Subject:
         ruleset: the game.
         layout: of the network's inputs.
         mirror: show half of the samples reflected, if the game has this symmetry.
+        turns: show the samples turned by any number of quarters, if the game has this symmetry.
     """
 
-    def __init__(self, ruleset: Ruleset, layout: InputLayout, mirror: bool) -> None:
+    def __init__(self, ruleset: Ruleset, layout: InputLayout, mirror: bool, turns: bool) -> None:
         self.reader = FeatureReader(ruleset, layout)
         mirrored = ruleset.rules.mirror(ruleset.options) if mirror else None
         self.reflection = Reflection(*mirrored, ruleset) if mirrored else None
+        turned = ruleset.rules.turn(ruleset.options) if turns else None
+        self.turn = Reflection(*turned, ruleset) if turned else None
+
+    def vary(self, samples: Arrays, rng: np.random.Generator) -> None:
+        """Reflect and turn samples at random, in place."""
+        count = len(samples["results"])
+        if self.reflection is not None:
+            self.reflection.apply(samples, np.flatnonzero(rng.random(count) < 0.5))
+        if self.turn is None:
+            return
+        quarters = rng.integers(0, 4, count)
+        for fewest in (1, 2, 3):
+            self.turn.apply(samples, np.flatnonzero(quarters >= fewest))
 
 
 class Learner:
@@ -144,17 +158,16 @@ class Learner:
         """Take gradient steps on samples, each once; returns for each game means over some of the steps by metric name.
 
         Args:
-            samples: of each game, equally many: arrays by name, reflected in place.
+            samples: of each game, equally many: arrays by name, reflected and turned in place.
             progress: of the run, which the learning rate follows.
-            rng: draws which samples are reflected.
+            rng: draws which samples are reflected and turned.
 
         Raises:
             NonFiniteLossError: the loss of a batch is not a number, or beyond all measure; the network is as before.
         """
         count = len(samples[0]["results"])
         for subject, arrays in zip(self.subjects, samples, strict=True):
-            if subject.reflection is not None:
-                subject.reflection.apply(arrays, np.flatnonzero(rng.random(count) < 0.5))
+            subject.vary(arrays, rng)
         rate = learning_rate(self._config, progress)
         self.optimiser.param_groups[0]["lr"] = rate
         measured: list[list[dict[str, Tensor]]] = [[] for _ in samples]

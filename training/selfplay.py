@@ -38,6 +38,8 @@ from training.rollout import GameCounts
 from training.targets import ends_within, lambda_returns
 
 Arrays = dict[str, NDArray[Any]]
+_NO_LIMIT = np.iinfo(np.int64).max
+"""Decisions of a game that is not broken off."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -145,6 +147,7 @@ class _Shard:
             self.states = np.zeros((games, ruleset.state_size), np.int16)
             self.histories = np.zeros((games, ruleset.history_size), np.uint64)
             self.lengths = np.zeros(games, np.int64)
+            self.limits = np.full(games, _NO_LIMIT)
             self.opponents = np.full(games, LEARNER)
             self.colours = np.full(games, LEARNER)
             self._window: Arrays | None = None
@@ -152,7 +155,7 @@ class _Shard:
             self._spread(np.arange(games))
             return
         self.states, self.histories = state["states"].copy(), state["histories"].copy()
-        self.lengths = state["lengths"].copy()
+        self.lengths, self.limits = state["lengths"].copy(), state["limits"].copy()
         self.opponents, self.colours = state["opponents"].copy(), state["colours"].copy()
         kept = {name.removeprefix("window/"): array for name, array in state.items() if name.startswith("window/")}
         self._window = {name: self._extended(array) for name, array in kept.items()}
@@ -177,6 +180,7 @@ class _Shard:
             "states": self.states,
             "histories": self.histories,
             "lengths": self.lengths,
+            "limits": self.limits,
             "opponents": self.opponents,
             "colours": self.colours,
             **window,
@@ -198,6 +202,7 @@ class _Shard:
             )
         self.lengths += 1
         self._end(at)
+        self._break_off(at)
 
     def _vary(self, found: Decisions) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The actions to play: early ones by the policy, some at random; and which are random."""
@@ -285,6 +290,16 @@ class _Shard:
         self._count(over, ended, decided)
         self._start(over)
 
+    def _break_off(self, at: int) -> None:
+        """Begin others in place of games that have lasted long enough; their results are not known."""
+        enough = np.flatnonzero(self.lengths >= self.limits)
+        if len(enough) == 0:
+            return
+        assert self._window is not None
+        self._window["ended"][at, enough] = True
+        self._window["careless"][at, enough] = True
+        self._start(enough)
+
     def _count(self, over: NDArray[np.int64], ended: NDArray[np.int16], decided: NDArray[np.bool_]) -> None:
         counts, outcomes = self._counts, ended[:, OUTCOME]
         counts.games += len(over)
@@ -316,6 +331,7 @@ class _Shard:
             self.opponents[rows] = LEARNER
             self.colours[rows] = LEARNER
         self.lengths[rows] = 0
+        self.limits[rows] = np.where(sparse, config.sparse_decisions or _NO_LIMIT, _NO_LIMIT)
         ruleset = self._ruleset
         begin_games(
             self._kernels, ruleset.params, ruleset.odds, self.states, self.histories, self._dice, self._legal[0], rows,

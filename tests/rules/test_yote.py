@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradgames_env.position import Position, count_positions
-from tradgames_env.rules import yote
+from tradgames_env.rules import contract, yote
 from tradgames_env.rules.contract import HEADER_SIZE, SCALARS, SITE_FEATURES, make_options
 from tradgames_env.rules.errors import IllegalMoveError, NotationError, OptionError
 
@@ -853,3 +853,26 @@ def test_without_quiet_limit_the_last_2048_positions_are_remembered() -> None:
 def test_state_row_is_small() -> None:
     size = yote.RULES.state_size(make_options(yote.RULES))
     assert HEADER_SIZE < size <= 32
+
+
+@pytest.mark.parametrize(
+    ("variant", "options"),
+    [("box", {}), ("twelve", {}), ("mini", {}), ("mini", {"return_ban": "off"}), ("box", {"first_player": "random"})],
+)
+def test_scattered_pieces_are_running_positions(variant: str, options: dict[str, Any]) -> None:
+    rules, chosen, rng = yote.RULES, make_options(yote.RULES, variant, **options), np.random.default_rng(2)
+    alive, fields = Counter[int](), [set[str]() for _ in range(8)]
+    for _ in range(300):
+        state = yote.scatter(chosen, rng, 5)
+        assert state[contract.OUTCOME] == contract.RUNNING
+        text = rules.format_position(chosen, state)
+        assert (rules.parse_position(chosen, text) == state).all()
+        for kinds, field in zip(fields, text.split(), strict=True):
+            kinds.add(field)
+        board = "".join(rules.site_pieces(chosen, state))
+        alive.update(board.count(letter) + int(text.split()[2 + side]) for side, letter in enumerate("ox"))
+    assert set(alive) == set(range(1, min(5, chosen.pieces) + 1))
+    assert fields[1] == {"o", "x"}
+    assert fields[2] == fields[3] == {str(count) for count in range(min(5, chosen.pieces) + 1)}
+    assert (len(fields[5]) > 10) == (len(fields[6]) > 10) == (chosen.return_ban == "immediate")
+    assert fields[7] == {"-", "bonus"}

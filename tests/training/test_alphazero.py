@@ -198,6 +198,20 @@ def test_games_begin_with_few_pieces_where_asked(tmp_path: pathlib.Path) -> None
     assert max(len(text) for text in pieces) <= 4
 
 
+def test_games_that_begin_with_few_pieces_are_broken_off_where_asked(tmp_path: pathlib.Path) -> None:
+    config = small(1, selfplay={"decisions": 5, "horizon": 8, "sparse_pieces": 2, "sparse_decisions": 3})
+    broken = play_shard(shard_task(config, tmp_path, sparse_share=1.0))
+    window = {name: broken.state[f"window/{name}"][3:] for name in ("ended", "careless", "values", "finals")}
+    assert window["ended"][2:].any(axis=0).all()
+    rows, games = np.nonzero(window["ended"] & window["careless"])
+    assert set(rows) <= {2, 3, 4}
+    assert (window["finals"][rows, games] == 0).all()
+    assert (broken.state["lengths"] < 3).all()
+    later = shard_task(config, tmp_path, sparse_share=1.0, state=broken.state, seed=(3, 1, 0))
+    assert (play_shard(later).state["lengths"] < 3).all()
+    assert (play_shard(shard_task(config, tmp_path)).state["lengths"] > 3).any()
+
+
 def test_first_games_are_in_different_phases_where_asked(tmp_path: pathlib.Path) -> None:
     pieces = {}
     for spread in (0, 12):
@@ -288,6 +302,48 @@ def test_reflected_samples_are_those_of_the_reflected_game(name: str, tmp_path: 
         one.push(action)
         two.push(int(mirrored[1][action]))
     assert task.margin_weight == 0.5
+
+
+def test_turned_samples_are_those_of_the_turned_game(tmp_path: pathlib.Path) -> None:
+    run = AlphaZeroRun(small(1, "yote", learner={"turns": True}), tmp_path, print)
+    run.close()
+    (ruleset,) = run.config.rulesets()
+    turned, turn = ruleset.rules.turn(ruleset.options), run.learner.subjects[0].turn
+    assert turned is not None
+    assert turn is not None
+    evaluator = NetworkEvaluator(ruleset, run.learner.network)
+    one, two = (tg.Position("yote", variant="mini") for _ in range(2))
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        features = [evaluator.features(*(rows[None] for rows in position.rows)) for position in (one, two)]
+        actions = one.legal_actions()
+        samples = {"features": features[0].astype(np.float16), "actions": np.array([actions], np.int16)}
+        turn.apply(samples, np.array([0]))
+        assert np.array_equal(samples["features"], features[1].astype(np.float16))
+        assert sorted(samples["actions"][0]) == sorted(two.legal_actions())
+        action = int(rng.choice(actions))
+        one.push(action)
+        two.push(int(turned[1][action]))
+
+
+def test_samples_are_shown_in_all_eight_ways(tmp_path: pathlib.Path) -> None:
+    run = AlphaZeroRun(small(1, "yote", learner={"turns": True}), tmp_path, print)
+    run.close()
+    position = tg.Position("yote", variant="mini")
+    position.push("+A2")
+    position.push("+A1")
+    features = NetworkEvaluator(run.config.rulesets()[0], run.learner.network).features(
+        *(rows[None] for rows in position.rows)
+    )
+    samples = {
+        "features": np.repeat(features, 200, axis=0),
+        "actions": np.tile(np.array(position.legal_actions(), np.int16), (200, 1)),
+        "results": np.zeros(200, np.float32),
+    }
+    run.learner.subjects[0].vary(samples, np.random.default_rng(1))
+    shown, counts = np.unique(samples["features"], axis=0, return_counts=True)
+    assert len(shown) == 8
+    assert counts.min() > 10
 
 
 def test_learning_fits_samples(tmp_path: pathlib.Path) -> None:

@@ -316,6 +316,8 @@ class GameRules:
     mirror: Callable[[Any], Mirror | None] = _no_mirror
     """``mirror(options)``: the site (num_sites,) and the action (num_actions,) that each site and each action of any
     seat's frame becomes when left and right are exchanged, which changes nothing else; None without this symmetry."""
+    turn: Callable[[Any], Mirror | None] = _no_mirror
+    """``turn(options)``: the same for a quarter turn of the board to the left; None without this symmetry."""
     scatter: Callable[[Any, np.random.Generator, int], State] | None = None
     """``scatter(options, rng, most)``: a fresh state row of a random running position with at most ``most`` pieces a
     side, or as few as decide no game yet; the caller starts a new history. None in games that thin out by themselves.
@@ -323,6 +325,12 @@ class GameRules:
     cells: Callable[[Any], PositionCells | None] = _no_cells
     """``cells(options)``: where the state shows its pieces; None where search cannot follow them: there are
     dice, or the game does not say."""
+
+
+def turned_sites(size: int) -> NDArray[np.int64]:
+    """(size * size,) int64: where each square of a square board, numbered rank by rank, comes by a turn to the left."""
+    ranks, files = np.divmod(np.arange(size * size), size)
+    return files * size + size - 1 - ranks
 
 
 def check_range(options: Options, name: str, low: float, high: float) -> None:

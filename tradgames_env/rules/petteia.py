@@ -108,6 +108,7 @@ from tradgames_env.rules.contract import (
     State,
     check_choice,
     check_range,
+    turned_sites,
 )
 from tradgames_env.rules.errors import IllegalMoveError, NotationError, OptionError
 
@@ -1405,6 +1406,16 @@ def _mirror(options: PetteiaOptions) -> Mirror:
     return sites, np.where(planes < rows - 1, planes, turned) * squares + sites[places]
 
 
+def _turn(options: PetteiaOptions) -> Mirror | None:
+    """Of a square board: other ranks become other files, counted from the other side, and other files other ranks."""
+    if options.rows != options.cols:
+        return None
+    others, squares = options.rows - 1, options.squares
+    sites = turned_sites(options.rows)
+    planes, places = np.divmod(np.arange(_num_actions(options)), squares)
+    return sites, np.where(planes < others, 2 * others - 1 - planes, planes - others) * squares + sites[places]
+
+
 def _scatter(options: PetteiaOptions, rng: np.random.Generator, most: int) -> State:
     """Pieces on random squares, as few stones as the captures before the last one leave, or more."""
     fewest = options.stones - options.capture_target + 1
@@ -1464,6 +1475,7 @@ RULES = GameRules(
     status=_status,
     board_text=board_text,
     mirror=_mirror,
+    turn=_turn,
     scatter=_scatter,
     cells=_cells,
 )

@@ -123,6 +123,7 @@ from tradgames_env.rules.contract import (
     State,
     check_choice,
     check_range,
+    turned_sites,
 )
 from tradgames_env.rules.errors import IllegalMoveError, NotationError, OptionError
 
@@ -213,6 +214,8 @@ _REASONS = ("", "captures", "blocked", "repetition", "quiet", "few_pieces", "max
 _SATURATED = 32_767
 _RING_SIZE = 2_048
 _PLANE_SHIFT = 20
+_OWED_SHARE = 0.125
+"""Of the random positions in which a bonus can be owed, those in which it is."""
 
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
 _4, _16, _29, _32, _48, _56, _58 = (np.uint64(n) for n in (4, 16, 29, 32, 48, 56, 58))
@@ -935,6 +938,52 @@ def _put_bonus(options: YoteOptions, state: State, text: str) -> None:
     state[_OWES_BONUS] = 1
 
 
+# -- random positions ----------------------------------------------------------------------------------------------
+def scatter(options: YoteOptions, rng: np.random.Generator, most: int) -> State:
+    """Pieces on random squares and in reserve, at most ``most`` a side, or as few as make no draw (Y8).
+
+    The numbers of pieces are the larger of two draws, since there are far more positions of many; half of the reserves
+    are empty, as they are for most of a game. Steps are often banned, and sometimes a bonus is owed.
+    """
+    most = min(max(most, options.few_pieces_draw + 1), options.pieces)
+    while True:
+        state = _scattered(options, rng, most)
+        if state[OUTCOME] == RUNNING:
+            return state
+
+
+def _scattered(options: YoteOptions, rng: np.random.Generator, most: int) -> State:
+    """A random position, perhaps one that is over."""
+    state = np.zeros(_STATE_SIZE, np.int16)
+    alive = rng.integers(1, most + 1, (2, 2)).max(axis=0)
+    reserves = rng.integers(0, alive + 1) * rng.integers(0, 2, 2)
+    state[_RESERVE : _RESERVE + 2], state[_ALIVE : _ALIVE + 2] = reserves, alive
+    mover, counts = int(rng.integers(2)), alive - reserves
+    state[MOVER] = mover
+    squares = rng.permutation(options.rows * options.cols)
+    for colour, placed in enumerate((squares[: counts[0]], squares[counts[0] : counts.sum()])):
+        _set_bits(state, _board_slot(colour), np.uint64(sum(1 << int(square) for square in placed)))
+    may_owe = counts.min() > 0 and alive[1 - mover] < options.pieces
+    state[_OWES_BONUS] = may_owe and rng.random() < _OWED_SHARE
+    for colour in range(2):
+        bans = _possible_bans(options, state, colour)
+        if not (state[_OWES_BONUS] and colour == mover):
+            state[_BAN + colour] = bans[rng.integers(len(bans))]
+    return parse_position(options, format_position(options, state))
+
+
+def _possible_bans(options: YoteOptions, state: State, colour: int) -> list[int]:
+    """Codes of what may be a side's banned step (Y5): 0 for none, and steps to where no own piece stands."""
+    bans = [0]
+    own = _boards(state)[colour]
+    for square in range(options.rows * options.cols * (options.return_ban == "immediate")):
+        for direction in range(4):
+            target = _neighbour(options, square, direction)
+            if own >> square & 1 and target is not None and not own >> target & 1:
+                bans.append(1 + 4 * square + direction)
+    return bans
+
+
 # -- move notation -------------------------------------------------------------------------------------------------
 _SQUARE = r"[A-H][1-8]"
 _MOVE_TEXT = re.compile(
@@ -1068,6 +1117,16 @@ def _cells(options: YoteOptions) -> PositionCells:
     )
 
 
+def _turn(options: YoteOptions) -> Mirror | None:
+    """Of a square board: forward becomes left, left backward, and so on."""
+    if options.rows != options.cols:
+        return None
+    squares = options.rows * options.cols
+    sites = turned_sites(options.rows)
+    planes = np.array([_PLACE, 3, 4, 2, 1, _BONUS_PLANE])
+    return sites, (planes[:, None] * squares + sites).ravel()
+
+
 RULES = GameRules(
     name="yote",
     title="Yote",
@@ -1105,4 +1164,6 @@ RULES = GameRules(
     board_text=board_text,
     mirror=_mirror,
     cells=_cells,
+    turn=_turn,
+    scatter=scatter,
 )
