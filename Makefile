@@ -74,7 +74,7 @@ test-integrations: $(LIBRARIES:=/.ready)
 $(LIBRARIES:=/.ready): %/.ready: pyproject.toml .venv-shared/.ready
 	$(PYTHON) -m venv $*
 	echo $(CURDIR)/.venv-shared/lib/python*/site-packages > $$(echo $*/lib/python*/site-packages)/shared.pth
-	$*/bin/pip $(QUIET_PIP) --constraint $(filter constraints%,$^) --editable ".[$(EXTRAS)]" hypothesis pytest
+	$*/bin/pip $(QUIET_PIP) --constraint $(filter constraints%,$^) --editable ".[$(EXTRAS)]" pytest
 	touch $@
 
 test-matrix:

@@ -8,6 +8,7 @@ in ``build/matrix.json``; nothing else is changed. Exits 1 if a row fails, or an
 import itertools
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -43,14 +44,15 @@ def environment(name: str, *packages: str) -> pathlib.Path | None:
     python = HOMES / name / "bin" / "python"
     made = run(sys.executable, "-m", "venv", HOMES / name) and run(
         # Without compiling what is never imported, which would take as much space as a library.
-        *(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"), *packages
+        *(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"),
+        *packages,
     )
     return python if made else None
 
 
 def row(name: str) -> dict[str, Any]:
     """What the tests of the environments do with the versions of a row: versions, and how many tests did what."""
-    python = environment(name, "--editable", ".[render]", "pytest", "hypothesis", *ROWS[name])
+    python = environment(name, "--editable", ".[render]", "pytest", *ROWS[name])
     if python is None:
         return {"passed": False, "tests": {}, "versions": {}}
     report = HOMES / f"{name}.xml"
@@ -97,14 +99,10 @@ def resolved(resolver: pathlib.Path, wheel: pathlib.Path, *extras: str) -> dict[
 
 
 def reason(said: str) -> str:
-    """What the resolver found out, without what follows from it for our own package.
-
-    A conflict is told as a chain of sentences, of which the one before the first about our package is the cause.
-    """
-    chain = [line.strip().removeprefix("cause: ").removeprefix("And because ") for line in said.splitlines()]
-    told = [line for line in chain if line.startswith(("Because", "agil", "ray", "torch")) or "depends on" in line]
-    ours = [line for line in told if "tradgames-env" not in line]
-    return " ".join(ours or told or chain).removeprefix("Because ")
+    """Why there are no versions, without what follows from it for our own package."""
+    told = " ".join(said[said.find("Because") :].split())
+    sentences = re.split(r"(?<=\.) (?=And because)", told)
+    return " ".join(sentence for sentence in sentences if "tradgames-env" not in sentence) or told
 
 
 def extras_and_pairs() -> tuple[dict[str, Any], dict[str, Any]]:
