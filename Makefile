@@ -53,7 +53,7 @@ LIBRARIES := .venv-integrations .venv-rllib .venv-agilerl
 
 test-integrations: $(LIBRARIES:=/.ready)
 	rm -f build/compatibility.json
-	.venv-integrations/bin/python -m pytest $(addprefix tests/envs/test_,aec.py wrapped.py single_agent.py vector.py) tests/integrations $(RECORD)
+	.venv-integrations/bin/python -m pytest -n 2 --dist worksteal $(addprefix tests/envs/test_,aec.py wrapped.py single_agent.py vector.py) tests/integrations $(RECORD)
 	.venv-rllib/bin/python -m pytest tests/integrations/test_rllib.py tests/integrations/test_speed.py $(RECORD)
 	.venv-agilerl/bin/python -m pytest $(addprefix tests/integrations/test_,agilerl.py minari.py speed.py) $(RECORD)
 
@@ -74,7 +74,7 @@ test-integrations: $(LIBRARIES:=/.ready)
 $(LIBRARIES:=/.ready): %/.ready: pyproject.toml .venv-shared/.ready
 	$(PYTHON) -m venv $*
 	echo $(CURDIR)/.venv-shared/lib/python*/site-packages > $$(echo $*/lib/python*/site-packages)/shared.pth
-	$*/bin/pip $(QUIET_PIP) --constraint $(filter constraints%,$^) --editable ".[$(EXTRAS)]" pytest
+	$*/bin/pip $(QUIET_PIP) --constraint $(filter constraints%,$^) --editable ".[$(EXTRAS)]" pytest pytest-xdist
 	touch $@
 
 test-matrix:

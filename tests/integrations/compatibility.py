@@ -126,12 +126,6 @@ class Recorder:
         test = name.partition("[")[0].removeprefix("test_").replace("_", " ")
         tests[test] = max(tests.get(test, "passed"), report.outcome, key=("passed", "skipped", "failed").index)
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that is skipped whole, since its library is not there, or that cannot be imported."""
-        module = report.nodeid.rpartition("/")[2].removesuffix(".py")
-        if module in TITLES and not report.passed:
-            self._outcomes.setdefault(TITLES[module], {})["all of them"] = report.outcome
-
     def pytest_sessionfinish(self) -> None:
         """Write the file."""
         known = json.loads(self._path.read_text()) if self._path.exists() else {}
