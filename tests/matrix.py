@@ -120,14 +120,21 @@ def extras_and_pairs() -> tuple[dict[str, Any], dict[str, Any]]:
     return alone, {pair: answer["reason"] for pair, answer in together.items() if not answer["resolved"]}
 
 
+def note(known: dict[str, Any]) -> None:
+    """Write down what is known so far."""
+    RECORD.parent.mkdir(parents=True, exist_ok=True)
+    RECORD.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main(names: list[str]) -> int:
     """Run the rows named, or all of them and then the extras."""
     known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"rows": {}}
-    known["rows"] |= {name: row(name) for name in names or ROWS}
+    for name in names or ROWS:
+        known["rows"][name] = row(name)
+        note(known)
     if not names:
         known["extras"], known["apart"] = extras_and_pairs()
-    RECORD.parent.mkdir(parents=True, exist_ok=True)
-    RECORD.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        note(known)
     results = {name: known["rows"][name]["passed"] for name in names or ROWS}
     results |= {f"[{extra}]": answer["resolved"] for extra, answer in known.get("extras", {}).items()}
     sys.stdout.writelines(f"{'passed' if passed else 'FAILED'}  {name}\n" for name, passed in results.items())
