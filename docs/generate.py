@@ -296,9 +296,9 @@ ROWS_TEXT = """## What the games stand on
 
 EXTRAS_TEXT = """## What each extra resolves to
 
-What a resolver (uv, from the index of the day) answers for `tradgames-env[EXTRA]`, for those of the packages that hold
-others back. Every two extras have versions that fit together, except where it is said below; an environment for RLlib
-and others together gets the older Gymnasium that RLlib holds.
+What a resolver (uv, with the newest releases of the day) answers for `tradgames-env[EXTRA]`, of the packages that the
+libraries want some version of. Every two extras have versions that fit together, except where it is said below; beside
+RLlib the others get the older Gymnasium that it holds, beside AgileRL an older PettingZoo.
 """
 OUTCOMES = ("passed", "skipped", "failed")
 EXTRAS_SHOWN = ("pettingzoo", "gymnasium", "numpy", "torch", "tensordict")
@@ -336,7 +336,10 @@ def compatibility_page() -> str:
         matrix_table(matrix["rows"]),
         EXTRAS_TEXT,
         extras_table(matrix["extras"]),
-        *(f"**`[{pair}]` have no versions that fit together**: {reason}\n" for pair, reason in matrix["apart"].items()),
+        *(
+            f"No versions of `{pair}` fit together; the resolver says:\n\n> {why}\n"
+            for pair, why in matrix["apart"].items()
+        ),
     ]
     return "\n".join(parts)
 
@@ -364,7 +367,7 @@ def library_part(title: str, library: dict[str, Any]) -> str:
 
 def matrix_table(rows: dict[str, Any]) -> str:
     """The versions of each row of the matrix, and what its tests did."""
-    packages = next(iter(rows.values()))["versions"]
+    packages = sorted({package for found in rows.values() for package in found["versions"]}, key=str.lower)
     lines = [
         (
             name,

@@ -30,6 +30,8 @@ ROWS = {
 """By name: what pip is asked for beside the package."""
 TESTS = ("tests/envs", "tests/integrations/test_gymnasium.py")
 STANDS_ON = ("pettingzoo", "gymnasium", "numpy", "numba")
+HOLD_BACK = ("pettingzoo", "gymnasium", "numpy", "torch", "tensordict")
+"""What the libraries want some version of."""
 COLLECTIONS = ("bench", "dev", "integrations")
 """Extras that are made of others, and are not asked in pairs."""
 
@@ -94,8 +96,8 @@ def resolved(resolver: pathlib.Path, wheel: pathlib.Path, *extras: str) -> dict[
     )
     if answer.returncode:
         return {"resolved": False, "reason": reason(answer.stderr)}
-    pairs = (line.split("==") for line in answer.stdout.splitlines() if "==" in line)
-    return {"resolved": True, "versions": {name.split("[")[0]: version.split()[0] for name, version in pairs}}
+    pairs = dict(line.split()[0].split("==") for line in answer.stdout.splitlines() if "==" in line)
+    return {"resolved": True, "versions": {name: pairs[name] for name in HOLD_BACK if name in pairs}}
 
 
 def reason(said: str) -> str:
