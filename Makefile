@@ -1,8 +1,9 @@
 # make demo   sets everything up and runs the main job: train, load back, evaluate, report
 # make test   sets everything up and runs every check of the continuous integration
 # make test-cluster  runs the tests that need Ray, in a virtual environment of their own
-# make test-integrations  runs the tests of all libraries in three virtual environments: RLlib and AgileRL hold others back
-# make test-matrix  runs the tests of the environments with the oldest and newest versions of what they stand on
+# make test-integrations  runs the tests of all libraries in three virtual environments, since RLlib and AgileRL hold others back
+# make test-matrix  runs the tests of the environments with the oldest and newest versions of what they stand on, and asks
+#                   a resolver for each extra and each two of them
 # make strength   lets every checkpoint in checkpoints/ play a ladder and notes the ratings beside it; goes on if stopped
 # make solve-all  makes the tables of exact values of docs/solving.md in some minutes, for the agent called perfect
 PYTHON ?= python3
@@ -48,22 +49,32 @@ test-cluster:
 RECORD := --record-compatibility build/compatibility.json
 # without compiling what is never imported, which would take as much space as a library
 QUIET_PIP := install --quiet --disable-pip-version-check --no-compile
+LIBRARIES := .venv-integrations .venv-rllib .venv-agilerl
 
-test-integrations: .venv-integrations/.ready .venv-rllib/.ready .venv-agilerl/.ready
+test-integrations: $(LIBRARIES:=/.ready)
 	rm -f build/compatibility.json
-	.venv-integrations/bin/python -m pytest tests/integrations $(RECORD)
+	.venv-integrations/bin/python -m pytest -n 2 --dist worksteal $(addprefix tests/envs/test_,aec.py wrapped.py single_agent.py vector.py) tests/integrations $(RECORD)
 	.venv-rllib/bin/python -m pytest tests/integrations/test_rllib.py tests/integrations/test_speed.py $(RECORD)
-	.venv-agilerl/bin/python -m pytest tests/integrations/test_agilerl.py tests/integrations/test_speed.py $(RECORD)
-	.venv-agilerl/bin/python -m pytest tests/integrations/test_gymnasium.py -k minari $(RECORD)
+	.venv-agilerl/bin/python -m pytest $(addprefix tests/integrations/test_,agilerl.py minari.py speed.py) $(RECORD)
 
-.venv-integrations/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-integrations
-	.venv-integrations/bin/pip $(QUIET_PIP) --constraint constraints.txt --editable ".[train,integrations,tianshou]" pytest
+# what is large and of one version everywhere is installed once: the other environments find it by a file of paths,
+# after what they have themselves
+.venv-shared/.ready: constraints-rllib.txt
+	$(PYTHON) -m venv .venv-shared
+	.venv-shared/bin/pip $(QUIET_PIP) --constraint $< numba pyarrow scipy torch
 	touch $@
 
-.venv-rllib/.ready .venv-agilerl/.ready: .venv-%/.ready: pyproject.toml constraints-%.txt
-	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/pip $(QUIET_PIP) --constraint constraints-$*.txt --editable ".[$*]" pytest
+.venv-integrations/.ready: EXTRAS := train,integrations,tianshou
+.venv-integrations/.ready: constraints.txt
+.venv-rllib/.ready: EXTRAS := rllib
+.venv-rllib/.ready: constraints-rllib.txt
+.venv-agilerl/.ready: EXTRAS := agilerl
+.venv-agilerl/.ready: constraints-agilerl.txt
+
+$(LIBRARIES:=/.ready): %/.ready: pyproject.toml .venv-shared/.ready
+	$(PYTHON) -m venv $*
+	echo $(CURDIR)/.venv-shared/lib/python*/site-packages > $$(echo $*/lib/python*/site-packages)/shared.pth
+	$*/bin/pip $(QUIET_PIP) --constraint $(filter constraints%,$^) --editable ".[$(EXTRAS)]" pytest pytest-xdist
 	touch $@
 
 test-matrix:
@@ -96,4 +107,4 @@ solve-all: setup
 	$(BIN)/tradgames solve yote --part endings-2v2
 
 clean:
-	rm -rf .venv .venv-agilerl .venv-integrations .venv-matrix .venv-ray .venv-rllib build *.egg-info
+	rm -rf .venv .venv-agilerl .venv-integrations .venv-matrix .venv-ray .venv-rllib .venv-shared build *.egg-info

@@ -33,6 +33,7 @@ FOLDER = pathlib.Path(__file__).parent
 BY_HAND = FOLDER / "game_pages.toml"
 COMPATIBILITY = FOLDER / "compatibility.json"
 COMPARISONS = FOLDER.parent / "benchmarks" / "results" / "comparisons.json"
+MATRIX = FOLDER / "matrix.json"
 Row = tuple[str, ...]
 NOTE = "<!-- written by docs/generate.py; do not edit -->\n"
 # A position in the middle of each game makes a better picture than the start.
@@ -282,12 +283,26 @@ and it is refused if the game's rules or the encoder have another version.
 
 
 COMPATIBILITY_TEXT = """`make test-integrations` sets up three environments from a fresh checkout, runs the tests of
-every library in them and notes what passed in `build/compatibility.json`; this page is made from the copy in
-`docs/compatibility.json`. RLlib holds Gymnasium at 1.2.2, AgileRL PettingZoo below 1.27 and tensordict below
-TorchRL's, so each has an environment of its own; all others live in one. Speeds are decisions with random legal moves
-in Puluc `box`, on a machine that did other things as well: lower bounds. A library that is not listed was not part of
-the run that is noted here. [In other libraries](libraries.md) says how each is used.
+every library in them and notes what they did; `make test-matrix` does so for the versions of what the games stand on.
+This page is made from their notes, in `docs/compatibility.json` and `docs/matrix.json`. A library that is not listed
+was not part of that run. Speeds are decisions a second in Puluc `box`, with random legal moves (ONNX: those of a small
+policy), on a machine that did other things as well: lower bounds. [In other libraries](libraries.md) says how each is
+used.
 """
+
+ROWS_TEXT = """## What the games stand on
+
+`tests/matrix.py` runs the tests of the environments with each of these.
+"""
+
+EXTRAS_TEXT = """## What each extra resolves to
+
+What a resolver (uv, with the newest releases of the day) answers for `tradgames-env[EXTRA]`, of the packages that the
+libraries want some version of. Every two extras have versions that fit together, except where it is said below; beside
+RLlib the others get the older Gymnasium that it holds, beside AgileRL an older PettingZoo.
+"""
+OUTCOMES = ("passed", "skipped", "failed")
+EXTRAS_SHOWN = ("pettingzoo", "gymnasium", "numpy", "torch", "tensordict")
 
 
 def training_page() -> str:
@@ -305,24 +320,70 @@ def training_page() -> str:
 
 
 def compatibility_page() -> str:
-    """What the tests of the libraries did, as ``make test-integrations`` noted it."""
+    """What the tests of the libraries did and what the resolver answered, as the two targets of make noted it."""
     libraries: dict[str, Any] = json.loads(COMPATIBILITY.read_text(encoding="utf-8"))
-    made = [f"{NOTE}# What works with which version\n\n{COMPATIBILITY_TEXT}"]
-    for title, library in libraries.items():
-        versions = ", ".join(f"{package} {version}" for package, version in library["versions"].items())
-        outcomes = library["tests"].items()
-        lines = [
-            f"**Versions**: {versions}; Python {library['python']}.",
-            *(
-                f"**{outcome.capitalize()}**: {'; '.join(tests)}."
-                for outcome in ("passed", "skipped", "failed")
-                if (tests := [test for test, found in outcomes if found == outcome])
-            ),
-            *(f"**Speed**: {way}, {speed:,} decisions a second." for way, speed in library["speed"].items()),
-            *(f"**Known limit**: {limit}." for limit in library["limits"]),
-        ]
-        made.append(f"## {title}\n\n" + "\n\n".join(lines) + "\n")
-    return "\n".join(made)
+    matrix: dict[str, Any] = json.loads(MATRIX.read_text(encoding="utf-8"))
+    rows = [library_row(title, library) for title, library in libraries.items()]
+    parts = [
+        f"{NOTE}# What works with which version\n\n{COMPATIBILITY_TEXT}",
+        table(("library", "versions", "tests", "decisions a second"), rows),
+        *(library_part(title, library) for title, library in libraries.items()),
+        ROWS_TEXT,
+        matrix_table(matrix["rows"]),
+        EXTRAS_TEXT,
+        extras_table(matrix["extras"]),
+        *(
+            f"No versions of `{pair}` fit together; the resolver says:\n\n> {why}\n"
+            for pair, why in matrix["apart"].items()
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def library_row(title: str, library: dict[str, Any]) -> Row:
+    """A library's line in the table."""
+    versions = ", ".join(f"{package} {version}" for package, version in library["versions"].items())
+    found = list(library["tests"].values())
+    counted = ", ".join(f"{found.count(outcome)} {outcome}" for outcome in OUTCOMES if outcome in found)
+    return title, versions, counted, ", ".join(f"{speed:,}" for speed in library["speed"].values())
+
+
+def library_part(title: str, library: dict[str, Any]) -> str:
+    """What ran of a library, by which way its speed was measured, and its known limits."""
+    by_outcome = {
+        outcome: [test for test, found in library["tests"].items() if found == outcome] for outcome in OUTCOMES
+    }
+    lines = [
+        *(f"**{outcome.capitalize()}**: {'; '.join(tests)}." for outcome, tests in by_outcome.items() if tests),
+        *(f"**Speed**: {way}, {speed:,} decisions a second." for way, speed in library["speed"].items()),
+        *(f"**Known limit**: {limit}." for limit in library["limits"]),
+    ]
+    return f"## {title}\n\nPython {library['python']}.\n\n" + "\n\n".join(lines) + "\n"
+
+
+def matrix_table(rows: dict[str, Any]) -> str:
+    """The versions of each row of the matrix, and what its tests did."""
+    packages = sorted({package for found in rows.values() for package in found["versions"]}, key=str.lower)
+    lines = [
+        (
+            name,
+            *(found["versions"].get(package, "") for package in packages),
+            ", ".join(f"{count:,} {outcome}" for outcome, count in found["tests"].items() if count) or "not installed",
+        )
+        for name, found in rows.items()
+    ]
+    return table(("row", *packages, "tests"), lines)
+
+
+def extras_table(extras: dict[str, Any]) -> str:
+    """What the resolver found for each extra."""
+    lines = [
+        (f"`{extra}`", *(answer["versions"].get(package, "") for package in EXTRAS_SHOWN))
+        if answer["resolved"]
+        else (f"`{extra}`", *("none" for _ in EXTRAS_SHOWN))
+        for extra, answer in extras.items()
+    ]
+    return table(("extra", *EXTRAS_SHOWN), lines)
 
 
 COMPARISONS_TEXT = """Ways to train the same game, each for the same wall time on all cores of one machine, one

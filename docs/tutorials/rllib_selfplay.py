@@ -24,8 +24,9 @@ module = RLModuleSpec(module_class=MaskedModule, model_config=network)
 config = (
     PPOConfig()
     .environment(GameEnv, env_config={"game": "petteia", "variant": "mini"})
-    # Games are played in this process; more runners play in processes of their own.
-    .env_runners(num_env_runners=0, num_envs_per_env_runner=1)
+    # Games are played in this process, and the network asked for all of them at once; more runners play in processes
+    # of their own.
+    .env_runners(num_env_runners=0, num_envs_per_env_runner=16)
     .multi_agent(policies={LEARNER, FROZEN}, policy_mapping_fn=policy_of, policies_to_train=[LEARNER])
     .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={LEARNER: module, FROZEN: module}))
     .training(

@@ -1,4 +1,4 @@
-"""Gymnasium's wrappers, videos and Minari's datasets over the learner's view of a game."""
+"""Gymnasium's wrappers and videos over the learner's view of a game."""
 
 import pathlib
 import re
@@ -60,35 +60,6 @@ def test_videos(tmp_path: pathlib.Path) -> None:
     play(env, 1)
     env.close()
     assert next(tmp_path.rglob("*.mp4")).stat().st_size > 1000
-
-
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::UserWarning")
-def test_minari_datasets(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("minari", "jax", "h5py"):
-        pytest.importorskip(module, reason="pip install 'tradgames-env[minari]'")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    import minari
-
-    from tradgames_env.integrations.minari import collector
-
-    env = collector(gymnasium.make(gymnasium_id("puluc"), variant="mini"), data_format="hdf5")
-    results = [play(env, seed) for seed in range(3)]
-    env.create_dataset(
-        "tradgames/puluc-v0", algorithm_name="random", author="tests", author_email="a@b.c", code_permalink="https://a.b",
-        description="random games",
-    )  # fmt: skip
-    env.close()
-    dataset = minari.load_dataset("tradgames/puluc-v0")
-    assert dataset.total_episodes == 3
-    for episode, (reward, info, _) in zip(dataset.iterate_episodes(), results, strict=True):
-        assert episode.rewards[-1] == reward
-        assert episode.infos["winner"][-1] == info["winner"]
-        masks = episode.infos["action_mask"]
-        assert (masks == episode.observations["action_mask"]).all()
-        assert all(mask[action] for mask, action in zip(masks, episode.actions, strict=False))
-    again = dataset.recover_environment()
-    assert again.unwrapped.ruleset.label == "puluc/mini"
-    again.close()
 
 
 def test_tutorial() -> None:

@@ -46,7 +46,7 @@ def built(game: str) -> Any:
     return (
         PPOConfig()
         .environment(GameEnv, env_config={"game": game, "variant": VARIANTS[game], "max_cycles": 300})
-        .env_runners(num_env_runners=0)
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=4)
         .multi_agent(policies={LEARNER, FROZEN}, policy_mapping_fn=policy_of, policies_to_train=[LEARNER])
         .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={LEARNER: module, FROZEN: module}))
         .training(train_batch_size=400, minibatch_size=128, num_epochs=1)

@@ -1,5 +1,8 @@
-"""Decisions a second by each library's usual way, with random legal moves in Puluc."""
+"""Decisions a second by each library's usual way in Puluc, with random legal moves or a policy's own."""
 
+import itertools
+import pathlib
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -81,6 +84,54 @@ def pettingzoo() -> Steps:
         yield decided
 
 
+def supersuit() -> Steps:
+    pytest.importorskip("supersuit")
+    import tradgames_env as tg
+    from tradgames_env.integrations.supersuit import wrap
+
+    env, choose = wrap(tg.env("puluc", mask_in="info"), "frame_stack_v1", 3), np.random.default_rng(1)
+    while True:
+        env.reset(seed=int(choose.integers(2**31)))
+        decided = 0
+        for _ in env.agent_iter():
+            _, _, terminated, truncated, info = env.last()
+            over = terminated or truncated
+            env.step(None if over else int(choose.choice(np.flatnonzero(info["action_mask"]))))
+            decided += not over
+        yield decided
+
+
+def minari() -> Steps:
+    pytest.importorskip("minari")
+    pytest.importorskip("jax")
+    from gymnasium import make
+
+    from tradgames_env.integrations.minari import collector
+    from tradgames_env.registration import gymnasium_id
+
+    yield from one_view(collector(make(gymnasium_id("puluc"))), lambda seen, info: info["action_mask"])
+
+
+def onnx() -> Steps:
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    import tradgames_env as tg
+    from tests.agents.test_network import make_checkpoint
+    from tradgames_env.agents.onnx import OnnxAgent
+    from training.export import export_onnx
+
+    with tempfile.TemporaryDirectory() as folder:
+        export_onnx(make_checkpoint(pathlib.Path(folder) / "trained", "puluc"), pathlib.Path(folder) / "puluc.onnx")
+        agent = OnnxAgent(pathlib.Path(folder) / "puluc.onnx", lookahead=False, temperature=1.0)
+        agent.seed(1)
+        for seed in itertools.count():
+            position, decided = tg.Position("puluc", seed=seed), 0
+            while not position.is_over:
+                position.push(agent.act(position))
+                decided += 1
+            yield decided
+
+
 def rllib() -> Steps:
     pytest.importorskip("ray.rllib")
     from tradgames_env.integrations.rllib import GameEnv
@@ -126,21 +177,24 @@ def drawn(choose: np.random.Generator, masks: Any) -> Any:
 
 
 WAYS = {
-    "test_agilerl": ("the loop of `played`", agilerl),
-    "test_gymnasium": ("`SingleAgentEnv`", gymnasium),
-    "test_openspiel": ("`python_puluc`", openspiel),
-    "test_pettingzoo": ("`env`", pettingzoo),
-    "test_rllib": ("`GameEnv`", rllib),
-    "test_sb3": ("`VecGames` of 256 games", sb3),
-    "test_tianshou": ("`MaskedView`", tianshou),
-    "test_torchrl": ("`GamesEnv` of 256 games", torchrl),
+    "AgileRL": ("the loop of `played`", agilerl),
+    "Gymnasium": ("`SingleAgentEnv`", gymnasium),
+    "Minari": ("`collector`", minari),
+    "ONNX": ("`OnnxAgent` without lookahead", onnx),
+    "OpenSpiel": ("`python_puluc`", openspiel),
+    "PettingZoo": ("`env`", pettingzoo),
+    "Ray RLlib": ("`GameEnv`", rllib),
+    "Stable-Baselines3, sb3-contrib": ("`VecGames` of 256 games", sb3),
+    "SuperSuit, Shimmy": ("`frame_stack_v1`", supersuit),
+    "Tianshou": ("`MaskedView`", tianshou),
+    "TorchRL": ("`GamesEnv` of 256 games", torchrl),
 }
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("library", WAYS)
-def test_decisions_a_second(library: str, record_property: Callable[[str, Any], None], pytestconfig: Any) -> None:
-    way, make = WAYS[library]
+@pytest.mark.parametrize("title", WAYS)
+def test_decisions_a_second(title: str, record_property: Callable[[str, Any], None], pytestconfig: Any) -> None:
+    way, make = WAYS[title]
     steps = make()
     next(steps)  # compiles
     seconds = 2.0 if pytestconfig.getoption("--record-compatibility", default=None) else 0.0
@@ -148,4 +202,4 @@ def test_decisions_a_second(library: str, record_property: Callable[[str, Any], 
     while time.perf_counter() - start < seconds:
         done += next(steps)
     assert done > 0
-    record_property("speed", [library, way, round(done / (time.perf_counter() - start))])
+    record_property("speed", [title, way, round(done / (time.perf_counter() - start))])
