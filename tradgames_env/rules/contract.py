@@ -206,7 +206,7 @@ class PositionCells:
     @property
     def places(self) -> int:
         """Where a piece of a colour may be: the sites, then the first, second, ... of the hand."""
-        return self.cells.shape[1] + self.hand_size
+        return int(self.cells.shape[1]) + self.hand_size
 
 
 @dataclasses.dataclass(frozen=True)

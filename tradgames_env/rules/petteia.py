@@ -1076,18 +1076,20 @@ def _cells(options: PetteiaOptions) -> PositionCells | None:
     sites = np.arange(options.squares, dtype=np.int32)
     cells = LINES + sites // options.cols
     bits = sites % options.cols
-    counts_repeats = options.repetition_limit > 0
-    # Where more captures win a stalled game (P14) a repetition is no draw, and only the last one tells who wins.
-    ends_drawn = options.stalled_result == "draw"
-    others = (CAPTURES, CAPTURES + 1, LEADERS, LEADERS + 1)
+    repeats = REPEATS if options.repetition_limit else None
+    clocks: tuple[tuple[int, int], ...] = ((QUIET_MOVES, options.quiet_limit), (TURNS, options.max_turns))
+    others: tuple[int, ...] = (CAPTURES, CAPTURES + 1, LEADERS, LEADERS + 1)
+    if options.stalled_result == "most_captures":
+        # A repetition is no draw (P14): only the last one tells who wins. Nor does a lead fade with the quiet moves.
+        others, clocks, repeats = (*others, REPEATS, QUIET_MOVES), clocks[1:], None
     return PositionCells(
         cells=np.stack([cells, cells + _side_lines(options)]),
         bits=np.stack([bits, bits]),
         turned=sites[::-1].copy(),
         most=2 * (options.stones + options.leader),
-        others=others if ends_drawn or not counts_repeats else (*others, REPEATS),
-        clocks=((QUIET_MOVES, options.quiet_limit), (TURNS, options.max_turns)),
-        repeats=REPEATS if ends_drawn and counts_repeats else None,
+        others=others,
+        clocks=clocks,
+        repeats=repeats,
     )
 
 
