@@ -63,6 +63,7 @@ _CURVES = (
     ("Length of games", "decisions", ("games/decisions",)),
     ("Against past policies", "score", ("games/pool_score",)),
     ("Elo against itself", "Elo", ("rating/elo",)),
+    ("Losses", "lower is better", ("loss/policy", "loss/value")),
     ("Entropy of the policy", "nats", ("policy/entropy",)),
     ("Value", "explained variance", ("value/explained",)),
     ("Against perfect play", "points a game", ("perfect/score",)),
@@ -160,10 +161,13 @@ def draw_curves(run_dir: pathlib.Path, title: str) -> pathlib.Path | None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(15, 6.5), layout="constrained")
+    curves = [curve for curve in _CURVES if any(metric in line for line in lines for metric in curve[2])]
+    columns = (len(curves) + 1) // 2
+    figure = Figure(figsize=(1.0 + 3.6 * columns, 6.5), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)
-    for axes, (name, unit, metrics) in zip(figure.subplots(2, 4).flat, _CURVES, strict=True):
+    for number, (name, unit, metrics) in enumerate(curves, start=1):
+        axes = figure.add_subplot(2, columns, number)
         axes.set_title(name)
         axes.set_ylabel(unit)
         axes.set_xlabel("decisions (millions)")
