@@ -21,8 +21,8 @@ $(READY): pyproject.toml constraints.txt
 
 demo: setup
 	rm -rf runs/demo
-	$(BIN)/tradgames train --config configs/petteia.toml --run-dir runs/demo/petteia
-	$(BIN)/tradgames evaluate runs/demo/petteia/checkpoints/final --against random greedy --games 400 --report runs/demo/petteia/report
+	$(BIN)/tradgames train --config configs/alphabeta_petteia_fr6.toml --minutes 3 --run-dir runs/demo/petteia
+	$(BIN)/tradgames evaluate runs/demo/petteia/checkpoints/final:10000 --against random greedy alphabeta:2 --games 200 --report runs/demo/petteia/report
 	$(BIN)/tradgames train --config configs/puluc.toml --run-dir runs/demo/puluc
 	$(BIN)/tradgames evaluate runs/demo/puluc/checkpoints/final --against random greedy --games 400 --report runs/demo/puluc/report
 

@@ -232,14 +232,14 @@ An iteration plays some decisions in every game with search, adds them to the sa
 
 ## Alpha-beta
 
-Petteia is tactical and some fifty moves wide: a search that sees a little further wins. So the evaluation is kept small
-enough to be followed move by move, and a core looks at millions of positions a second.
+Petteia and Yote are tactical and dozens of moves wide: a search that sees a little further wins. So the evaluation is
+kept small enough to be followed move by move, and a core looks at millions of positions a second.
 
 - **Search.** Iterative deepening with a table of positions, captures and killers first, late quiet moves reduced,
   captures followed to their end, repetitions as draws. A lead counts the less the sooner the game ends by its quiet
   clock, so a player who leads makes progress. The budget is `play.simulations` positions for a move.
-- **Evaluation.** One hidden layer over the pieces as each side sees them, in integers; an output row for each eighth of
-  the pieces on the board.
+- **Evaluation.** One hidden layer over the pieces as each side sees them, on the board and in hand, in integers; an
+  output row for each eighth of the pieces. A removal that a jump still owes (Yote) is part of the capture.
 - **Learning.** Both sides search `deepening.positions` positions a move. A position whose best move captures nothing is
   learned from when its game is over: `deepening.trust` of what the search said, the rest how the game ended. Before the
   first step of learning the margin alone is the evaluation; nothing else is given. `shaping.weight` is what the margin

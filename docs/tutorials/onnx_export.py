@@ -1,4 +1,4 @@
-"""ONNX: the shipped Petteia policy becomes one file, which answers and plays without torch.
+"""ONNX: the shipped Puluc policy becomes one file, which answers and plays without torch.
 
 pip install "tradgames-env[onnx,train]". Takes some seconds; TUTORIAL_STEPS is how many games are played.
 """
@@ -18,12 +18,12 @@ from training.match import play_match
 count = int(os.environ.get("TUTORIAL_STEPS", "20"))
 
 with tempfile.TemporaryDirectory() as folder:
-    # As `tradgames export checkpoints/petteia-fr6 --output petteia.onnx` does: written, read back, compared with torch.
-    result = export_onnx("checkpoints/petteia-fr6", pathlib.Path(folder) / "petteia.onnx")
+    # As `tradgames export checkpoints/puluc --output puluc.onnx` does: written, read back, compared with torch.
+    result = export_onnx("checkpoints/puluc", pathlib.Path(folder) / "puluc.onnx")
     print(f"largest difference from torch: {result.difference:.0e}")
 
     # For any program in any language: observations as the environments give them, as many at a time as you like.
-    games = tg.BatchGames("petteia", "fr6", num_games=5, seed=1)
+    games = tg.BatchGames("puluc", num_games=5, seed=1)
     games.play_random(20)
     session = onnxruntime.InferenceSession(result.path, providers=["CPUExecutionProvider"])
     print("the file says:", session.get_modelmeta().custom_metadata_map)
@@ -32,8 +32,8 @@ with tempfile.TemporaryDirectory() as folder:
     for index, (action, worth) in enumerate(zip(best, value, strict=True)):
         print(f"its policy plays {games.position(index).notation(int(action))} and expects {worth:+.2f}")
 
-    # Here, such a file is an agent like any other.
-    by_torch, by_onnx = tg.load_agent("checkpoints/petteia-fr6"), tg.load_agent(f"onnx:{result.path}")
+    # Here, such a file is an agent like any other; it holds the network alone, as ":0" plays it.
+    by_torch, by_onnx = tg.load_agent("checkpoints/puluc:0"), tg.load_agent(f"onnx:{result.path}")
     position = games.position(0)
     for name, agent in (("torch", by_torch), ("ONNX Runtime", by_onnx)):
         start = time.perf_counter()

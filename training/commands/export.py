@@ -18,8 +18,8 @@ class Export:
     The file is read back and compared with the checkpoint on positions from play before it gets its name.
 
     For example:
-      tradgames export checkpoints/petteia-fr6 --output petteia.onnx
-      tradgames evaluate onnx:petteia.onnx --against greedy
+      tradgames export checkpoints/puluc --output puluc.onnx
+      tradgames evaluate onnx:puluc.onnx --against greedy
     """
 
     checkpoint: Annotated[pathlib.Path, tyro.conf.Positional, tyro.conf.arg(metavar="CHECKPOINT")]
