@@ -284,9 +284,9 @@ and it is refused if the game's rules or the encoder have another version.
 COMPATIBILITY_TEXT = """`make test-integrations` sets up three environments from a fresh checkout, runs the tests of
 every library in them and notes what they did; `make test-matrix` does so for the versions of what the games stand on.
 This page is made from their notes, in `docs/compatibility.json` and `docs/matrix.json`. A library that is not listed
-was not part of that run. Speeds are decisions in Puluc `box`, with random legal moves (ONNX: those of a small policy), a
-second of processor time; where a library uses several threads, the time of all. [In other libraries](libraries.md) says
-how each is used.
+was not part of that run. Speeds are decisions in Puluc `box`, with random legal moves (ONNX: those of a small policy),
+a second of processor time; where a library uses several threads, the time of all.
+[In other libraries](libraries.md) says how each is used.
 """
 
 ROWS_TEXT = """## What the games stand on

@@ -1,6 +1,6 @@
-"""Decisions by each library's usual way in Puluc, with random legal moves or a policy's own, a second of processor time.
+"""Decisions a second by each library's usual way in Puluc, with random legal moves or a policy's own.
 
-Time on the clock would say how busy the machine is.
+Seconds are of processor time: those of the clock would say how busy the machine is.
 """
 
 import itertools
