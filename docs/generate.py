@@ -285,9 +285,9 @@ and it is refused if the game's rules or the encoder have another version.
 COMPATIBILITY_TEXT = """`make test-integrations` sets up three environments from a fresh checkout, runs the tests of
 every library in them and notes what they did; `make test-matrix` does so for the versions of what the games stand on.
 This page is made from their notes, in `docs/compatibility.json` and `docs/matrix.json`. A library that is not listed
-was not part of that run. Speeds are decisions a second in Puluc `box`, with random legal moves (ONNX: those of a small
-policy), on a machine that did other things as well: lower bounds. [In other libraries](libraries.md) says how each is
-used.
+was not part of that run. Speeds are decisions in Puluc `box`, with random legal moves (ONNX: those of a small policy),
+a second of processor time; where a library uses several threads, the time of all.
+[In other libraries](libraries.md) says how each is used.
 """
 
 ROWS_TEXT = """## What the games stand on
@@ -326,7 +326,7 @@ def compatibility_page() -> str:
     rows = [library_row(title, library) for title, library in libraries.items()]
     parts = [
         f"{NOTE}# What works with which version\n\n{COMPATIBILITY_TEXT}",
-        table(("library", "versions", "tests", "decisions a second"), rows),
+        table(("library", "versions", "tests", "decisions a second of processor time"), rows),
         *(library_part(title, library) for title, library in libraries.items()),
         ROWS_TEXT,
         matrix_table(matrix["rows"]),
@@ -355,7 +355,10 @@ def library_part(title: str, library: dict[str, Any]) -> str:
     }
     lines = [
         *(f"**{outcome.capitalize()}**: {'; '.join(tests)}." for outcome, tests in by_outcome.items() if tests),
-        *(f"**Speed**: {way}, {speed:,} decisions a second." for way, speed in library["speed"].items()),
+        *(
+            f"**Speed**: {way}, {speed:,} decisions a second of processor time."
+            for way, speed in library["speed"].items()
+        ),
         *(f"**Known limit**: {limit}." for limit in library["limits"]),
     ]
     return f"## {title}\n\nPython {library['python']}.\n\n" + "\n\n".join(lines) + "\n"

@@ -57,7 +57,7 @@ while learned < steps:
         opponents.append(learner.clone())
 
 rewards = []
-for number in range(300):
+for number in range(1000):
     seat = f"player_{number % 2}"
     rewards += [turn.reward for turn in played(game, against(None, seat, 0.0)) if turn.agent == seat and turn.done]
 print(f"mean reward against random in {len(rewards)} games: {np.mean(rewards):+.3f}")

@@ -16,7 +16,7 @@ from tradgames_env.envs.single_agent import SingleAgentEnv
 from tradgames_env.integrations.rllib import FROZEN, LEARNER, GameEnv, MaskedModule, ModuleAgent, SelfPlay, policy_of
 from tradgames_env.rules.ruleset import load_ruleset
 
-steps = int(os.environ.get("TUTORIAL_STEPS", "80000"))
+steps = int(os.environ.get("TUTORIAL_STEPS", "40000"))
 ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="error")
 
 network = {"fcnet_hiddens": [128, 128]}
@@ -30,9 +30,9 @@ config = (
     .multi_agent(policies={LEARNER, FROZEN}, policy_mapping_fn=policy_of, policies_to_train=[LEARNER])
     .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={LEARNER: module, FROZEN: module}))
     .training(
-        gamma=1.0, lambda_=0.95, lr=1e-3, train_batch_size=4000, minibatch_size=256, num_epochs=4, entropy_coeff=0.005
+        gamma=1.0, lambda_=0.95, lr=1e-3, train_batch_size=4000, minibatch_size=256, num_epochs=8, entropy_coeff=0.005
     )
-    .callbacks(SelfPlay)
+    .callbacks(lambda: SelfPlay(every=3))
     .debugging(seed=1, log_level="ERROR")
 )
 algorithm = config.build_algo()
@@ -47,8 +47,9 @@ for _ in range(200):
     judge.reset()
     over = False
     while not over:
-        position = judge.position
-        _, reward, terminated, truncated, _ = judge.step(position.parse(agent.act(position)))
+        chances = agent.policy(judge.position)
+        best = max(chances, key=lambda move: chances[move])
+        _, reward, terminated, truncated, _ = judge.step(judge.position.parse(best))
         over = terminated or truncated
     rewards.append(reward)
 print(f"mean reward against random in {len(rewards)} games: {np.mean(rewards):+.3f}")

@@ -99,8 +99,8 @@ def test_its_ppo_plays_by_masks(game: str) -> None:
 
 
 def test_learning_beats_random() -> None:
-    said = run_tutorial("agilerl_dqn", steps=10_000)
+    said = run_tutorial("agilerl_dqn", steps=20_000)
     mean = re.search(r"mean reward against random in (\d+) games: ([+-][\d.]+)", said)
     assert mean is not None
-    assert int(mean[1]) == 300
-    assert float(mean[2]) > 0.15
+    assert int(mean[1]) == 1000
+    assert float(mean[2]) > 0.2  # six standard errors of a player no better than its opponent

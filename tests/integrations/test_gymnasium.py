@@ -53,6 +53,7 @@ def test_statistics_and_time_limit() -> None:
     env.close()
 
 
+@pytest.mark.filterwarnings("ignore:.*invalid escape sequence")  # moviepy, when Python compiles it for the first time
 def test_videos(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("moviepy", reason="pip install 'tradgames-env[gymnasium]'")
     env = gymnasium.make(gymnasium_id("puluc"), variant="mini", render_mode="rgb_array")

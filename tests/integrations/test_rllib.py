@@ -146,8 +146,8 @@ def test_policies_as_agents() -> None:
 
 
 def test_learning_beats_random() -> None:
-    said = run_tutorial("rllib_selfplay", steps=48_000)
+    said = run_tutorial("rllib_selfplay", steps=32_000)
     mean = re.search(r"mean reward against random in (\d+) games: ([+-][\d.]+)", said)
     assert mean is not None
     assert int(mean[1]) == 200
-    assert float(mean[2]) > 0.15
+    assert float(mean[2]) > 0.25  # four standard errors of a player no better than its opponent

@@ -65,6 +65,8 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         max_episode_steps: int | None = None,
         **options: Any,
     ) -> None:
+        # Gymnasium before 1.4 closes what is collected, even if making it failed before there was anything to close.
+        self.closed = True
         if max_episode_steps is not None:
             raise ValueError("max_episode_steps is not supported; use the rule option max_turns")
         two_sided_ruleset(game, variant, options)
@@ -75,6 +77,7 @@ class VectorGameEnv(VectorEnv[Any, Any, Any]):
         self.games = BatchGames(
             game, variant, num_games=num_envs, restart_finished=False, pad_to=pad_to, num_threads=num_threads, **options
         )
+        self.closed = False
         self._plays_itself = isinstance(opponent, str) and opponent == SELF_PLAY
         self._pool: tuple[Agent, ...] = () if self._plays_itself else (load_agent(opponent),)
         self._opponents = list(self._pool * num_envs)
