@@ -278,6 +278,7 @@ def _follow(run: Run, stop: threading.Event) -> pathlib.Path:
 
 
 def _goes_on(run: Run, stop: threading.Event) -> bool:
+    run.minutes = run.ranks.of_first(run.minutes)  # the first also rates, which takes time
     return run.progress < 1.0 and not run.ranks.of_first(float(stop.is_set()))
 
 
