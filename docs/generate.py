@@ -228,7 +228,8 @@ An iteration plays some decisions in every game with search, adds them to the sa
 - **Variety**: early decisions drawn from the search's policy, random openings, positions with few pieces
   (`selfplay.sparse_share`, Petteia and Yote), games against past policies, reflected samples.
 - **Shards.** Self-play is split into `selfplay.shards` pure functions. Processes or a Ray cluster compute them
-  (`selfplay.engine`), and the result is the same on any number of workers, whoever of them dies meanwhile.
+  (`selfplay.engine`; `selfplay.address` is that of a running cluster whose nodes have this package), and the result is
+  the same on any number of workers, whoever of them dies meanwhile.
 
 ## Alpha-beta
 

@@ -145,8 +145,9 @@ class AlphaBetaRun(Run):
         self._optimiser = torch.optim.Adam(self.network.parameters(), config.deepening.learning_rate)
         self.replay = Replay(run_dir / REPLAY_FOLDER, config.replay.window)
         self._shards: list[Arrays | None] = [None] * config.selfplay.shards
-        workers = config.selfplay.workers or config.threads or cores()
-        self._engine = open_engine(config.selfplay.engine, min(workers, config.selfplay.shards), say=say)
+        selfplay = config.selfplay
+        workers = min(selfplay.workers or config.threads or cores(), selfplay.shards)
+        self._engine = open_engine(selfplay.engine, workers, address=selfplay.address, say=say)
 
     def iterate(self) -> dict[str, float]:
         """Play by search, learn from it, and report."""

@@ -163,7 +163,8 @@ class AlphaZeroRun(Run):
     def _open_engine(self) -> Engine:
         config = self._config.selfplay
         workers = config.workers or self._config.threads or cores()
-        return open_engine(config.engine, min(workers, self._num_shards()), say=self._say)
+        workers = min(workers, self._num_shards())
+        return open_engine(config.engine, workers, address=config.address, say=self._say)
 
     # -- an iteration ------------------------------------------------------------------------------------------------
 

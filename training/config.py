@@ -240,7 +240,15 @@ class SelfPlayConfig(_Section):
     engine: Literal["serial", "process", "ray"] = "process"
     """Where shards are played: here, in processes of this machine, or on a Ray cluster. Results are the same."""
     workers: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Processes or actors; as many as there are cores when absent."""
+    """Processes, or CPUs of a cluster that is started here; as many as there are cores when absent."""
+    address: str | None = None
+    """Of a running Ray cluster, HOST:PORT or "auto" for this machine's; one is started here when absent."""
+
+    @pydantic.model_validator(mode="after")
+    def _for_ray(self) -> Self:
+        if self.address is not None and self.engine != "ray":
+            raise ValueError(f"address is that of a Ray cluster, so engine must be 'ray', not {self.engine!r}")
+        return self
 
 
 class ReplayConfig(_Section):
@@ -321,6 +329,7 @@ _OF_A_GAME = tuple(name for name in LearnedGameConfig.model_fields if name not i
 _OF_THE_RUN = (
     ("selfplay", "engine"),
     ("selfplay", "workers"),
+    ("selfplay", "address"),
     ("selfplay", "overlap"),
     ("pool", "every"),
     ("pool", "capacity"),

@@ -39,7 +39,7 @@ BAD_BATCH_FILE = "bad_batch.safetensors"
 _SAVE_SECONDS = 5.0
 """What a run that is killed may lose, at most, where an iteration takes no longer."""
 # A resumed run may have another budget or machine; everything else must be as it was.
-_ENGINE = {"engine", "workers"}
+_ENGINE = {"engine", "workers", "address"}
 _MAY_CHANGE: dict[str, Any] = {
     **dict.fromkeys(("budget", "play", "save_minutes", "rating_games", "progress", "threads", "device"), True),
     "selfplay": _ENGINE,

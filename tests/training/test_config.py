@@ -119,3 +119,11 @@ def test_options_reach_the_game() -> None:
     data = {"game": {"name": "petteia", "options": {"quiet_limit": 60}}, "budget": {"steps": 1}}
     config: TrainConfig = parse_config(data, "test")
     assert config.game.ruleset().overrides == {"quiet_limit": 60}
+
+
+def test_a_cluster_has_an_address_only_on_ray() -> None:
+    given = {"selfplay.address": "10.0.0.1:6379"}
+    config = load_config(CONFIGS / "alphazero_yote_box.toml", {**given, "selfplay.engine": "ray"})
+    assert config.model_dump()["selfplay"]["address"] == "10.0.0.1:6379"
+    with pytest.raises(ConfigError, match="engine must be 'ray', not 'process'"):
+        load_config(CONFIGS / "alphazero_yote_box.toml", given)
