@@ -279,7 +279,7 @@ def load(path: str | os.PathLike[str], *, greedy: bool = True) -> MaskableAgent:
         ValueError: there is no such file; it was not written by ``save``, or for other rules or another encoder.
     """
     file = pathlib.Path(os.path.expanduser(path))
-    if not file.is_file() and not file.with_suffix(".zip").is_file():
+    if not file.is_file() and not (file.name and file.with_suffix(".zip").is_file()):
         raise ValueError(f"there is no file {str(file)!r}")
     model = MaskablePPO.load(file, device="cpu")
     record = getattr(model, _TRAINED_FOR, None)
