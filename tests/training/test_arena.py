@@ -265,9 +265,10 @@ def test_blocks_are_the_same_whatever_was_played_before() -> None:
 
 
 def test_weights_are_those_of_checkpoints() -> None:
-    agents = {"random": load_agent("random"), "net": load_agent("checkpoints/petteia-fr6")}
-    record = json.loads(pathlib.Path("checkpoints/petteia-fr6/checkpoint.json").read_text())
-    assert weights_of(agents) == {"net": record["sha256"]}
+    folders = {"evaluation": pathlib.Path("checkpoints/petteia-fr6"), "net": pathlib.Path("checkpoints/puluc")}
+    sums = {name: json.loads((path / "checkpoint.json").read_text())["sha256"] for name, path in folders.items()}
+    agents = {name: load_agent(path) for name, path in folders.items()}
+    assert weights_of({"random": load_agent("random"), **agents}) == sums
 
 
 # -- ladders ---------------------------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ class IncrementalAgent(ActionAgent):
         self.name = f"incremental:{positions}"
         self._search = IncrementalSearch(ruleset, weights, margin_weight=margin_weight)
         self._speed = _FIRST_SPEED
+        self.checkpoint: Checkpoint | None = None
+        """Where its weights come from, if from a checkpoint."""
 
     @classmethod
     def of_checkpoint(cls, checkpoint: Checkpoint, positions: int | None = None) -> "IncrementalAgent":
@@ -64,6 +66,7 @@ class IncrementalAgent(ActionAgent):
             positions = checkpoint.record.play.simulations or POSITIONS
         agent = cls(checkpoint.rulesets[0], IncrementalWeights.of_tensors(checkpoint.tensors), positions)
         agent.name = f"{checkpoint.folder.name}:{positions}"
+        agent.checkpoint = checkpoint
         return agent
 
     def best_actions(self, position: Position) -> NDArray[np.int64]:
