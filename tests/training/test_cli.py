@@ -482,6 +482,13 @@ def test_a_checkpoint_is_evaluated_at_its_own_game(capsys: Captured, run_dir: pa
     assert tg.load_agent(checkpoint).name == "checkpoints/final"
 
 
+def test_the_report_of_a_checkpoint_with_a_number_has_its_curves_too(capsys: Captured, run_dir: pathlib.Path) -> None:
+    report = run_dir.parent / "numbered"
+    checkpoint = f"{run_dir / 'checkpoints' / 'final'}:0"
+    said(capsys, "evaluate", checkpoint, "--against", "random", "--games", "4", "--report", str(report))
+    assert "Curves of the training run" in (report / "index.html").read_text()
+
+
 def test_contradicting_a_checkpoint_is_a_mistake(capsys: Captured, run_dir: pathlib.Path) -> None:
     checkpoint = str(run_dir / "checkpoints" / "final")
     arguments = ("evaluate", checkpoint, "--against", "random", "--games", "4")

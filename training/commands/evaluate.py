@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -167,13 +168,15 @@ class Evaluate:
         if self.report is not None:
             from training.report import write_report
 
-            path = write_report(evaluation, facts, self.report, self.run_dir or _run_of(pathlib.Path(self.agent)))
+            path = write_report(evaluation, facts, self.report, self.run_dir or _run_of(self.agent))
             progress().print(f"report: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _run_of(checkpoint: pathlib.Path) -> pathlib.Path | None:
-    """The run that a checkpoint lies in, None if it lies in none."""
-    if not checkpoint.is_dir():
+def _run_of(agent: str) -> pathlib.Path | None:
+    """The run that a checkpoint lies in, with or without a number after it; None if it lies in none."""
+    folders = (pathlib.Path(text) for text in (agent, re.sub(":[0-9]+$", "", agent)))
+    checkpoint = next((folder for folder in folders if folder.is_dir()), None)
+    if checkpoint is None:
         return None
     return next((folder for folder in checkpoint.resolve().parents[:2] if _has_metrics(folder)), None)
 
