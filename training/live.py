@@ -56,15 +56,15 @@ class LiveView:
     def _table(self, metrics: Mapping[str, float]) -> Table:
         cells = {
             "decisions": f"{metrics['steps'] / 1e6:.2f} M",
-            "decisions/s": f"{metrics['speed/decisions_per_second']:,.0f}",
+            "a second": f"{metrics['speed/decisions_per_second']:,.0f}",
             "games": f"{metrics.get('games/finished', 0.0):,.0f}",
             "decisive": _share(1.0 - metrics["games/draws"] - metrics["games/truncated"]) if _ended(metrics) else _NONE,
-            **{name.replace("/", " "): f"{metrics[name]:.3f}" for name in metrics if name.startswith("loss/")},
-            "Elo so far": self._elo,
+            **{f"{name[5:]}\nloss": f"{metrics[name]:.3f}" for name in metrics if name.startswith("loss/")},
+            "Elo\nso far": self._elo,
         }
         table = Table(box=None, padding=(0, 2, 0, 0))
         for heading in cells:
-            table.add_column(heading, justify="right")
+            table.add_column(heading, justify="right", no_wrap=True)
         table.add_row(*cells.values())
         return table
 
