@@ -70,6 +70,9 @@ _CURVES = (
     ("Speed", "decisions/s", ("speed/decisions_per_second",)),
 )
 
+_FEW_POINTS = 30
+"""Curves of fewer show each point: a line through one cannot be seen."""
+
 
 def game_metrics(counts: GameCounts) -> dict[str, float]:
     """The ``games/`` metrics of a rollout; rates are absent when no game ended."""
@@ -172,11 +175,13 @@ def draw_curves(run_dir: pathlib.Path, title: str) -> pathlib.Path | None:
         axes.set_ylabel(unit)
         axes.set_xlabel("decisions (millions)")
         axes.grid(visible=True, alpha=0.3)
-        for metric in metrics:
+        reported = [metric for metric in metrics if any(metric in line for line in lines)]
+        for metric in reported:
             points = [(line["steps"] / 1e6, line[metric]) for line in lines if metric in line]
-            xs, ys = zip(*points, strict=True) if points else ((), ())
-            axes.plot(xs, _smooth(ys), label=metric.split("/")[1].replace("_", " "))
-        if len(metrics) > 1:
+            xs, ys = zip(*points, strict=True)
+            style = "o-" if len(points) < _FEW_POINTS else "-"
+            axes.plot(xs, _smooth(ys), style, label=metric.split("/")[1].replace("_", " "))
+        if len(reported) > 1:
             axes.legend()
     path = run_dir / CURVES_FILE
     figure.savefig(path, dpi=110)
