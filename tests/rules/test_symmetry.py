@@ -5,7 +5,7 @@ import pytest
 
 import tradgames_env as tg
 from tradgames_env.encoding import Encoder
-from tradgames_env.rules.contract import OUTCOME, OWN, RUNNING
+from tradgames_env.rules.contract import OUTCOME, OWN, RUNNING, Mirror
 from tradgames_env.rules.ruleset import load_ruleset
 
 SYMMETRIC = [
@@ -18,6 +18,29 @@ SYMMETRIC = [
 ]
 
 
+def play_alike(one: tg.Position, two: tg.Position, symmetry: Mirror, rng: np.random.Generator) -> None:
+    """Play random moves, with their images in ``two``: it stays the image of ``one`` in all that is legal and seen."""
+    sites, actions = symmetry
+    ruleset = one.ruleset
+    encoder = Encoder(ruleset)
+    for _ in range(80):
+        if one.is_over:
+            break
+        assert sorted(actions[one.legal_actions()]) == sorted(two.legal_actions())
+        action = int(rng.choice(one.legal_actions()))
+        one.push(action)
+        two.push(int(actions[action]))
+        views = []
+        for position in (one, two):
+            view = encoder.blank_view()
+            ruleset.kernels.view(ruleset.params, *position.rows, position.seat, *view)
+            views.append(view)
+        (plane_one, scalars_one), (plane_two, scalars_two) = views
+        assert (plane_one[OWN:] == plane_two[OWN:, sites]).all()
+        assert (scalars_one == scalars_two).all()
+    assert one.is_over == two.is_over
+
+
 @pytest.mark.parametrize(("name", "variant", "options"), SYMMETRIC)
 def test_a_game_and_its_reflection_stay_reflections(name: str, variant: str, options: dict[str, object]) -> None:
     ruleset = load_ruleset(name, variant, **options)
@@ -26,26 +49,10 @@ def test_a_game_and_its_reflection_stay_reflections(name: str, variant: str, opt
     sites, actions = mirrored
     assert (sites[sites] == np.arange(len(sites))).all()
     assert (actions[actions] == np.arange(ruleset.num_actions)).all()
-    encoder = Encoder(ruleset)
     rng = np.random.default_rng(1)
     for _ in range(4):
         one, two = (tg.Position(name, variant=variant, seed=1, **options) for _ in range(2))
-        for _ in range(80):
-            if one.is_over:
-                break
-            assert sorted(actions[one.legal_actions()]) == sorted(two.legal_actions())
-            action = int(rng.choice(one.legal_actions()))
-            one.push(action)
-            two.push(int(actions[action]))
-            views = []
-            for position in (one, two):
-                view = encoder.blank_view()
-                ruleset.kernels.view(ruleset.params, *position.rows, position.seat, *view)
-                views.append(view)
-            (plane_one, scalars_one), (plane_two, scalars_two) = views
-            assert (plane_one[OWN:, sites] == plane_two[OWN:]).all()
-            assert (scalars_one == scalars_two).all()
-        assert one.is_over == two.is_over
+        play_alike(one, two, mirrored, rng)
 
 
 def turned_position(position: tg.Position, sites: np.ndarray) -> tg.Position:
@@ -72,27 +79,11 @@ def test_a_game_and_its_turn_stay_turns(name: str, variant: str) -> None:
         twice = places[places]
         assert (twice != np.arange(len(places))).any()
         assert (twice[twice] == np.arange(len(places))).all()
-    encoder = Encoder(ruleset)
     rng = np.random.default_rng(1)
     for _ in range(4):
         one = tg.Position(name, variant=variant, seed=1)
         two = turned_position(one, sites)
-        for _ in range(80):
-            if one.is_over:
-                break
-            assert sorted(actions[one.legal_actions()]) == sorted(two.legal_actions())
-            action = int(rng.choice(one.legal_actions()))
-            one.push(action)
-            two.push(int(actions[action]))
-            views = []
-            for position in (one, two):
-                view = encoder.blank_view()
-                ruleset.kernels.view(ruleset.params, *position.rows, position.seat, *view)
-                views.append(view)
-            (plane_one, scalars_one), (plane_two, scalars_two) = views
-            assert (plane_one[OWN:] == plane_two[OWN:, sites]).all()
-            assert (scalars_one == scalars_two).all()
-        assert one.is_over == two.is_over
+        play_alike(one, two, turned, rng)
 
 
 def test_games_without_these_symmetries_say_so() -> None:

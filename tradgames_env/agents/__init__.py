@@ -12,7 +12,7 @@ from tradgames_env.agents.base import Agent, BaseAgent
 from tradgames_env.agents.foreign import PREFIXES, maker_of
 from tradgames_env.position import Position
 
-__all__ = ["AGENT_NAMES", "Agent", "AgentSpec", "BaseAgent", "FunctionAgent", "load_agent"]
+__all__ = ["AGENT_NAMES", "Agent", "AgentSpec", "BaseAgent", "FunctionAgent", "load_agent", "split_effort"]
 
 Chooser = Callable[[Position], str | int]
 AgentSpec = Agent | Chooser | str | os.PathLike[str]
@@ -140,7 +140,7 @@ def _by_text(text: str) -> Agent:
     separators = [separator for separator in (os.sep, os.altsep, "/") if separator]
     if len(text) > _LONGEST_NAME:
         raise ValueError(f"an agent's name or folder has at most {_LONGEST_NAME:,} characters, not {len(text):,}")
-    folder, effort = _split_effort(text)
+    folder, effort = split_effort(text)
     if any(separator in folder for separator in separators) or (folder and pathlib.Path(folder).is_dir()):
         return _by_folder(pathlib.Path(folder), effort)
     if pathlib.Path(text).is_file():
@@ -152,7 +152,7 @@ def _by_text(text: str) -> Agent:
     raise ValueError(f"there is no agent {text!r}; {guess}{_known()}")
 
 
-def _split_effort(text: str) -> tuple[str, int | None]:
+def split_effort(text: str) -> tuple[str, int | None]:
     """The folder a text means and the number after its last colon, None where there is none."""
     folder, _, number = text.rpartition(":")
     if not folder or not (number.isascii() and number.isdigit()) or pathlib.Path(text).is_dir():

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import pathlib
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -174,9 +173,10 @@ class Evaluate:
 
 def _run_of(agent: str) -> pathlib.Path | None:
     """The run that a checkpoint lies in, with or without a number after it; None if it lies in none."""
-    folders = (pathlib.Path(text) for text in (agent, re.sub(":[0-9]+$", "", agent)))
-    checkpoint = next((folder for folder in folders if folder.is_dir()), None)
-    if checkpoint is None:
+    from tradgames_env.agents import split_effort
+
+    checkpoint = pathlib.Path(split_effort(agent)[0])
+    if not checkpoint.is_dir():
         return None
     return next((folder for folder in checkpoint.resolve().parents[:2] if _has_metrics(folder)), None)
 
