@@ -89,7 +89,7 @@ def record_strength(folder: pathlib.Path, strength: dict[str, Any]) -> Checkpoin
 
     Args:
         folder: the checkpoint.
-        strength: JSON: results by opponent, see ``training.evaluate``.
+        strength: JSON: results by opponent, see ``training.evaluate``; of several games, these by game in ``games``.
 
     Raises:
         CheckpointError: the folder holds no readable checkpoint.
@@ -204,6 +204,9 @@ def _way_to_play(record: CheckpointRecord) -> str:
 def _strength_lines(strength: dict[str, Any] | None) -> list[str]:
     if strength is None:
         return ["Not measured yet: `tradgames evaluate` does it."]
+    games = strength.get("games")
+    if isinstance(games, dict) and all(isinstance(result, dict) for result in games.values()):
+        return [line for game, result in games.items() for line in (f"### {game}", "", *_strength_lines(result), "")]
     opponents = strength.get("opponents")
     if not isinstance(opponents, dict) or not all(isinstance(result, dict) for result in opponents.values()):
         return ["```json", json.dumps(strength, indent=2), "```"]

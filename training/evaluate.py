@@ -265,6 +265,15 @@ def agreed_ruleset(
     return asked
 
 
+def those_who_play(players: Mapping[str, Agent], ruleset: Ruleset) -> dict[str, Agent]:
+    """Those of the players, by name, who are bound to no rules or to these among others."""
+    return {
+        name: agent
+        for name, agent in players.items()
+        if not isinstance(agent, _Trained) or _plays(agent.rulesets, ruleset)
+    }
+
+
 @runtime_checkable
 class _Trained(Protocol):
     """An agent that plays some rulesets and no others."""

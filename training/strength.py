@@ -3,7 +3,8 @@
 ``python -m training.strength checkpoints`` (``make strength``) measures every checkpoint in the folder. ``NAME.toml``
 beside the checkpoint ``NAME`` says what it plays, see ``StrengthConfig``. The results are ``NAME.strength.json`` and
 ``NAME.*.svg`` beside it, a table in its record and model card, and the arena's own files in ``runs/strength/NAME``,
-from which a stopped measurement goes on.
+from which a stopped measurement goes on. A network of several games plays a ladder of each: its files are
+``NAME.GAME.strength.json`` and so on.
 """
 
 import dataclasses
@@ -18,13 +19,15 @@ from typing import Annotated, Any
 import pydantic
 import tyro
 
-from tradgames_env.agents.checkpoint import RECORD_FILE, read_record
+from tradgames_env.agents.base import Agent
+from tradgames_env.agents.checkpoint import RECORD_FILE, matching_ruleset, read_record
 from tradgames_env.processors import cores
+from tradgames_env.rules.ruleset import Ruleset
 from training import arena
 from training.arena_page import Point, by_simulations, by_time, strength_plot, write_arena_page
 from training.checkpoint import record_strength
 from training.console import FAILED, FINE, MISTAKE, complain, progress, tables
-from training.evaluate import agreed_ruleset, load_players, strength_summary, write_json
+from training.evaluate import load_players, strength_summary, those_who_play, write_json
 from training.ladders import LADDERS, rungs
 from training.ledger import PAIRS_FILE, Ledger
 from training.match import AgentError
@@ -48,6 +51,8 @@ class StrengthConfig(pydantic.BaseModel):
     """The checkpoint also plays with searches of so many simulations a move, as ``FOLDER:SIMULATIONS``."""
     run: str | None = None
     """Folder of the training run whose checkpoints also play, for rating against training time."""
+    against: tuple[str, ...] = pydantic.Field(default=(), strict=False)
+    """More opponents; of those that are checkpoints, each plays the games that it was trained for."""
 
     @pydantic.field_validator("ladder")
     @classmethod
@@ -74,8 +79,8 @@ def load_strength_config(path: pathlib.Path) -> StrengthConfig:
         raise ValueError(f"{path}: it cannot be read as TOML ({error})") from None
 
 
-def measure(folder: pathlib.Path, files: pathlib.Path, workers: int, command: str) -> arena.ArenaResult:
-    """Let a checkpoint play its ladder and note the result; a stopped measurement is not noted.
+def measure(folder: pathlib.Path, files: pathlib.Path, workers: int, command: str) -> list[arena.ArenaResult]:
+    """Let a checkpoint play the ladder of each of its games and note the results; a stopped measurement is not noted.
 
     Args:
         folder: the checkpoint.
@@ -83,29 +88,57 @@ def measure(folder: pathlib.Path, files: pathlib.Path, workers: int, command: st
         workers: processes that play.
         command: noted with the result.
 
+    Returns:
+        A result for each game; after one that was stopped there are no more.
+
     Raises:
         ValueError: the file beside the checkpoint is wrong, an agent cannot be loaded, or other games were kept.
         AgentError: an agent played an illegal move.
         OSError: a file cannot be written.
     """
     config = load_strength_config(folder.with_name(f"{folder.name}.toml"))
-    name, run = str(folder), None if config.run is None else pathlib.Path(config.run)
-    own = [name, *(f"{name}:{count}" for count in config.simulations)]
-    trained = {} if run is None else run_checkpoints(run)
-    players = load_players([*own, *map(str, trained)])
-    ruleset = agreed_ruleset(players, None, None, {})
-    players |= load_players(rungs(config.ladder, ruleset))
+    trained = {} if config.run is None else run_checkpoints(pathlib.Path(config.run))
+    names = [str(folder), *(f"{folder}:{count}" for count in config.simulations), *map(str, trained), *config.against]
+    players = load_players(names)
+    rulesets = [matching_ruleset(game, str(folder)) for game in read_record(folder).games]
+    for name, agent in players.items():
+        if not any(those_who_play({name: agent}, ruleset) for ruleset in rulesets):
+            labels = " or ".join(ruleset.label for ruleset in rulesets)
+            raise ValueError(f"{name} cannot play {labels}, so it does not belong beside {folder}")
+    several = len(rulesets) > 1
+    results, summaries = [], {}
+    for ruleset in rulesets:
+        facts = provenance(command, config.seed)
+        result = _climb(config, players, ruleset, files / ruleset.game if several else files, facts, workers)
+        results.append(result)
+        if result.stopped:
+            return results
+        prefix = folder.with_name(f"{folder.name}.{ruleset.game}" if several else folder.name)
+        _write_files(prefix, str(folder), result, facts, trained)
+        settings: dict[str, Any] = {"seed": result.plan.seed, "opening_plies": list(result.plan.plies)}
+        ratings = [row.rating for row in result.standings]
+        summaries[ruleset.game] = strength_summary(
+            str(folder), result.matches, ratings, result.anchor, settings | dict(facts)
+        )
+    record_strength(folder, {"games": summaries} if several else summaries[rulesets[0].game])
+    return results
+
+
+def _climb(
+    config: StrengthConfig, trained: Mapping[str, Agent], ruleset: Ruleset, files: pathlib.Path,
+    facts: Mapping[str, Any], workers: int,
+) -> arena.ArenaResult:  # fmt: skip
+    """Play the ladder of one game, or go on with it."""
+    players = those_who_play(trained, ruleset) | load_players(rungs(config.ladder, ruleset))
     plan = arena.Plan(
         players=tuple(players), weights=arena.weights_of(players), ruleset=ruleset, games=config.games,
         seed=config.seed, reference=arena.default_reference(ruleset),
     )  # fmt: skip
-    facts = provenance(command, config.seed)
     ledger = Ledger(files / PAIRS_FILE, plan.to_json(), facts)
     arena.play(plan, ledger, workers, progress())
     result = arena.arena_result(plan, ledger)
     if not result.stopped:
         write_arena_page(result, facts, files)
-        _note(folder, result, facts, trained)
     return result
 
 
@@ -127,10 +160,11 @@ def run_checkpoints(run: pathlib.Path) -> dict[pathlib.Path, float]:
     return dict(sorted(minutes.items(), key=lambda item: item[1]))
 
 
-def _note(
-    folder: pathlib.Path, result: arena.ArenaResult, facts: Mapping[str, Any], trained: Mapping[pathlib.Path, float]
-) -> None:
-    """Write the results beside the checkpoint and into its record."""
+def _write_files(
+    prefix: pathlib.Path, name: str, result: arena.ArenaResult, facts: Mapping[str, Any],
+    trained: Mapping[pathlib.Path, float],
+) -> None:  # fmt: skip
+    """Write plots and JSON beside the checkpoint ``name``, their names beginning with ``prefix``."""
     ratings = [row.rating for row in result.standings]
     by_name = {rating.name: rating for rating in ratings}
     plots = {
@@ -141,14 +175,15 @@ def _note(
     if searching:
         plots["simulations"] = strength_plot(searching, "simulations a move")
     if trained:
-        points = [Point(path.name, minutes, by_name[str(path)], "run") for path, minutes in trained.items()]
+        points = [
+            Point(path.name, minutes, by_name[str(path)], "run")
+            for path, minutes in trained.items()
+            if str(path) in by_name
+        ]
         plots["training"] = strength_plot(points, "minutes of training")
     for kind, picture in plots.items():
-        folder.with_name(f"{folder.name}.{kind}.svg").write_text(picture, encoding="utf-8")
-    write_json(result.to_json() | {"provenance": facts}, folder.with_name(f"{folder.name}.strength.json"))
-    settings: dict[str, Any] = {"seed": result.plan.seed, "opening_plies": list(result.plan.plies)}
-    summary = strength_summary(str(folder), result.matches, ratings, result.anchor, settings | dict(facts))
-    record_strength(folder, summary)
+        prefix.with_name(f"{prefix.name}.{kind}.svg").write_text(picture, encoding="utf-8")
+    write_json(result.to_json() | {"provenance": facts}, prefix.with_name(f"{prefix.name}.strength.json"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,12 +213,13 @@ class Strength:
             return MISTAKE
         for folder in chosen:
             try:
-                result = measure(folder, self.files / folder.name, self.workers or cores(), command)
+                results = measure(folder, self.files / folder.name, self.workers or cores(), command)
             except (ValueError, AgentError, BrokenExecutor, OSError) as error:
                 complain(f"{folder}: {error}")
                 return FAILED
-            arena.print_arena(result, tables())
-            if result.stopped:
+            for result in results:
+                arena.print_arena(result, tables())
+            if results[-1].stopped:
                 return FAILED
         return FINE
 

@@ -3,8 +3,12 @@ import pathlib
 import shutil
 
 import pytest
+import torch
 
-from tradgames_env.agents.checkpoint import read_record
+from tradgames_env.agents.checkpoint import NetworkRecord, read_record
+from tradgames_env.agents.network import PolicyValueNetwork
+from training.checkpoint import write_checkpoint
+from training.config import parse_config
 from training.console import FAILED, FINE, MISTAKE
 from training.strength import Strength, load_strength_config, run_checkpoints
 
@@ -53,6 +57,33 @@ def test_checkpoints_play_their_ladder_and_the_result_is_noted(
     pairs = (tmp_path / "files" / "puluc.1" / "pairs.jsonl").read_bytes()
     assert strength.run("make strength") == FINE
     assert (tmp_path / "files" / "puluc.1" / "pairs.jsonl").read_bytes() == pairs
+
+
+def test_a_network_of_several_games_plays_the_ladder_of_each(tmp_path: pathlib.Path) -> None:
+    games = [{"name": "puluc"}, {"name": "yut_nori", "variant": "duel"}]
+    data = {"method": "alphazero", "games": games, "network": {"width": 8, "blocks": 0}, "play": {"plies": 1}}
+    config = parse_config({**data, "budget": {"steps": 1}}, "test")
+    network = PolicyValueNetwork(NetworkRecord.for_games(config.rulesets(), 8, 0, value="wdl"))
+    network.initialise(torch.Generator().manual_seed(0))
+    (tmp_path / "made").mkdir()
+    write_checkpoint(tmp_path / "made" / "both", network, config, 1)
+    (tmp_path / "made" / "both.toml").write_text(f'ladder = "quick"\ngames = 2\nagainst = ["{SHIPPED.as_posix()}"]\n')
+    assert Strength(tmp_path / "made", files=tmp_path / "files", workers=1).run("make strength") == FINE
+    strength = read_record(tmp_path / "made" / "both").strength
+    assert strength is not None
+    opponents = {game: set(summary["opponents"]) for game, summary in strength["games"].items()}
+    assert opponents["puluc"] - opponents["yut_nori"] == {SHIPPED.as_posix(), "perfect"} - opponents["yut_nori"]
+    assert {"random", "greedy", "mcts:100"} <= opponents["yut_nori"]
+    card = (tmp_path / "made" / "both" / "README.md").read_text()
+    assert card.index("### puluc") < card.index("| random | 2 |") < card.index("### yut_nori")
+    for game in opponents:
+        assert "greedy" in (tmp_path / "made" / f"both.{game}.ladder.svg").read_text()
+
+
+def test_who_plays_none_of_the_games_is_refused(capsys: Captured, folder: pathlib.Path) -> None:
+    (folder / "puluc.1.toml").write_text('against = ["checkpoints/yote"]\n')
+    assert Strength(folder).run("make strength") == FAILED
+    assert "checkpoints/yote cannot play puluc/box" in capsys.readouterr().err
 
 
 def test_minutes_behind_the_checkpoints_of_a_run(run_dir: pathlib.Path) -> None:
