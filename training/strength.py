@@ -143,7 +143,10 @@ def _climb(
 
 
 def run_checkpoints(run: pathlib.Path) -> dict[pathlib.Path, float]:
-    """Minutes of training behind each checkpoint of a run, in the order they were made.
+    """Minutes of training behind some checkpoints of a run, in the order they were made.
+
+    They are the last and, going back from it, always the latest that took half as long at most: strength grows with the
+    logarithm of time.
 
     Raises:
         ValueError: the run holds no metrics.
@@ -157,7 +160,11 @@ def run_checkpoints(run: pathlib.Path) -> dict[pathlib.Path, float]:
         folder: next((line["minutes"] for line in lines if line["steps"] >= count), lines[-1]["minutes"])
         for folder, count in steps.items()
     }
-    return dict(sorted(minutes.items(), key=lambda item: item[1]))
+    chosen: dict[pathlib.Path, float] = {}
+    for folder, time in sorted(minutes.items(), key=lambda item: -item[1]):
+        if not chosen or 2.0 * time <= min(chosen.values()):
+            chosen[folder] = time
+    return dict(reversed(chosen.items()))
 
 
 def _write_files(

@@ -1,6 +1,7 @@
 """What ``load_agent`` takes, and what it says to what it does not take."""
 
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any
@@ -154,6 +155,21 @@ def test_missing_folders(as_path: type, tmp_path: pathlib.Path) -> None:
     (tmp_path / "model").write_text("")
     with pytest.raises(ValueError, match=r"a checkpoint is a folder, and .*model' is a file"):
         load_agent(as_path(tmp_path / "model"))
+
+
+def test_files_are_told_which_prefix_they_may_lack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, advice in (("net.onnx", "; did you mean 'onnx:net.onnx'?"), ("notes.md", "")):
+        pathlib.Path(name).write_text("")
+        message = f"{name!r} is a file; an agent is a folder with a checkpoint{advice}"
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            load_agent(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ":5", "a\0b"])
+def test_names_no_disk_can_hold_are_no_agents(name: str) -> None:
+    with pytest.raises(ValueError, match="there is no agent"):
+        load_agent(name)
 
 
 def test_folders_are_checkpoints(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -493,6 +493,14 @@ def test_wrong_games(folder: pathlib.Path, field: str, value: object, message: s
     assert message in refusal(folder)
 
 
+@pytest.mark.parametrize("field", ["game", "variant", "options", "rules_version"])
+def test_messages_stay_short_whatever_a_record_holds(folder: pathlib.Path, field: str) -> None:
+    long = "x" * 500_000
+    values = {"options": {long: long}, "rules_version": int("9" * 4000)}
+    rewrite_record(folder, lambda record: record["games"][0].update({field: values.get(field, long)}))
+    assert len(refusal(folder)) < 1000
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -25,11 +25,12 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
 @pytest.fixture
 def run_dir(tmp_path: pathlib.Path) -> pathlib.Path:
     steps = read_record(SHIPPED).steps
-    for name, count in (("final", steps), ("step_1000", 1000)):
+    for name, count in (("final", steps), ("step_1000", 1000), ("step_2000", 2000), ("step_400", 400)):
         shutil.copytree(SHIPPED, tmp_path / "run" / "checkpoints" / name)
         path = tmp_path / "run" / "checkpoints" / name / "checkpoint.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"steps": count}))
-    lines = [{"steps": 500, "minutes": 0.5}, {"steps": 1500, "minutes": 1.5}, {"steps": steps, "minutes": 20.0}]
+    lines = [{"steps": 500, "minutes": 0.5}, {"steps": 1500, "minutes": 1.5}, {"steps": 2500, "minutes": 2.5}]
+    lines.append({"steps": steps, "minutes": 4.0})
     (tmp_path / "run" / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     return tmp_path / "run"
 
@@ -88,7 +89,7 @@ def test_who_plays_none_of_the_games_is_refused(capsys: Captured, folder: pathli
 
 def test_minutes_behind_the_checkpoints_of_a_run(run_dir: pathlib.Path) -> None:
     assert [(path.name, minutes) for path, minutes in run_checkpoints(run_dir).items()] == [
-        ("step_1000", 1.5), ("final", 20.0),
+        ("step_400", 0.5), ("step_1000", 1.5), ("final", 4.0),
     ]  # fmt: skip
 
 

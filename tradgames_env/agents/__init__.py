@@ -137,16 +137,17 @@ def _by_text(text: str) -> Agent:
     make = maker_of(name) if colon else None
     if make is not None:
         return load_agent(make(budget))
+    # os.path says no where pathlib raises: of names that are too long for the disk, or no names at all.
     separators = [separator for separator in (os.sep, os.altsep, "/") if separator]
     if len(text) > _LONGEST_NAME:
         raise ValueError(f"an agent's name or folder has at most {_LONGEST_NAME:,} characters, not {len(text):,}")
     folder, effort = split_effort(text)
-    if any(separator in folder for separator in separators) or (folder and pathlib.Path(folder).is_dir()):
+    if any(separator in folder for separator in separators) or os.path.isdir(folder):
         return _by_folder(pathlib.Path(folder), effort)
-    if pathlib.Path(text).is_file():
-        raise ValueError(
-            f"{text!r} is a file; an agent is a folder with a checkpoint, or 'onnx:{text}' or 'sb3:{text}'"
-        )
+    if os.path.isfile(text):
+        foreign = {".onnx": "onnx:", ".zip": "sb3:"}.get(pathlib.Path(text).suffix)
+        advice = f"; did you mean {foreign + text!r}?" if foreign else ""
+        raise ValueError(f"{text!r} is a file; an agent is a folder with a checkpoint{advice}")
     close = difflib.get_close_matches(name.lower(), _NAMED, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
     raise ValueError(f"there is no agent {text!r}; {guess}{_known()}")
@@ -155,15 +156,15 @@ def _by_text(text: str) -> Agent:
 def split_effort(text: str) -> tuple[str, int | None]:
     """The folder a text means and the number after its last colon, None where there is none."""
     folder, _, number = text.rpartition(":")
-    if not folder or not (number.isascii() and number.isdigit()) or pathlib.Path(text).is_dir():
+    if not folder or not (number.isascii() and number.isdigit()) or os.path.isdir(text):
         return text, None
     return folder, int(number[:20])  # as many digits as are too many
 
 
 def _by_folder(folder: pathlib.Path, effort: int | None = None) -> Agent:
     folder = pathlib.Path(os.path.expanduser(folder))  # pathlib's own raises where a home is unknown
-    if not folder.is_dir():
-        problem = "is a file" if folder.exists() else "does not exist"
+    if not os.path.isdir(folder):
+        problem = "is a file" if os.path.exists(folder) else "does not exist"
         raise ValueError(f"a checkpoint is a folder, and {str(folder)!r} {problem}")
     from tradgames_env.agents.checkpoint import read_record
 

@@ -79,7 +79,7 @@ class NetworkRecord:
     def __post_init__(self) -> None:
         for name, kinds in (("trunk", (*TRUNKS, INCREMENTAL)), ("value", tuple(VALUE_HEADS))):
             if getattr(self, name) not in kinds:
-                raise ValueError(f"network {name} must be one of {', '.join(kinds)}, not {getattr(self, name)!r}")
+                raise ValueError(f"network {name} must be one of {', '.join(kinds)}, not {_shown(getattr(self, name))}")
         _require_size("inputs", self.inputs, 1, 1_000_000)
         _require_size("width", self.width, 1, 4096)
         _require_size("blocks", self.blocks, 0, 64)
@@ -152,7 +152,7 @@ def _ends(rulesets: Sequence[Ruleset], trunk: str) -> _Ends:
 
 def _require_size(name: str, value: object, low: int, high: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"network {name} must be an integer from {low} to {high}, not {value!r}")
+        raise ValueError(f"network {name} must be an integer from {low} to {high}, not {_shown(value)}")
 
 
 def _linear(name: str, inputs: int, outputs: int) -> _Shapes:
@@ -205,9 +205,9 @@ class PlayRecord:
     def __post_init__(self) -> None:
         for name, most in (("simulations", 1_000_000), ("plies", 16)):
             if not 0 <= getattr(self, name) <= most:
-                raise ValueError(f"play {name} must be an integer from 0 to {most}, not {getattr(self, name)!r}")
+                raise ValueError(f"play {name} must be an integer from 0 to {most}, not {_shown(getattr(self, name))}")
         if not 0.0 <= self.margin_weight <= 1000.0:
-            raise ValueError(f"play margin_weight must be a number from 0 to 1000, not {self.margin_weight!r}")
+            raise ValueError(f"play margin_weight must be a number from 0 to 1000, not {_shown(self.margin_weight)}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,7 +282,7 @@ class CheckpointRecord:
         if version != FORMAT_VERSION:
             _refuse(
                 source,
-                f"format version {version!r}, this package reads {FORMAT_VERSION}",
+                f"format version {_shown(version)}, this package reads {FORMAT_VERSION}",
                 "use the tradgames_env it was made with, or train again",
             )
         values = checked_fields(data, _RECORD_TYPES, source)
@@ -306,7 +306,7 @@ def game_record(entry: object, source: str) -> GameRecord:
     values = checked_fields(entry, _GAME_TYPES, source)
     for name, value in values["options"].items():
         if not isinstance(value, bool | int | float | str):
-            _refuse(source, f"option {name!r} must be a number, a text or a truth value, not {value!r}")
+            _refuse(source, f"option {_shown(name)} must be a number, a text or a truth value, not {_shown(value)}")
     return GameRecord(**values)
 
 
@@ -443,7 +443,7 @@ def checked_fields(data: dict[str, Any], types: dict[str, tuple[type, ...]], sou
     """``data`` if it has exactly the named fields, each of one of its types; a truth value is no integer."""
     for name in data:
         if name not in types:
-            _refuse(source, f"unknown field {name!r}")
+            _refuse(source, f"unknown field {_shown(name)}")
     for name, allowed in types.items():
         if name not in data:
             _refuse(source, f"field {name!r} is missing")
@@ -455,8 +455,12 @@ def checked_fields(data: dict[str, Any], types: dict[str, tuple[type, ...]], sou
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    """What a file says, in a message: it may be a megabyte long."""
+    return _cut(repr(value), 60)
+
+
+def _cut(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _matching_rulesets(record: CheckpointRecord, source: str) -> tuple[Ruleset, ...]:
@@ -493,7 +497,7 @@ def matching_ruleset(record: GameRecord, source: str) -> Ruleset:
     try:
         ruleset = load_ruleset(record.game, record.variant, **record.options)
     except (ValueError, TypeError) as error:
-        _refuse(source, f"its game cannot be set up ({error})", "use the tradgames_env it was made with")
+        _refuse(source, f"its game cannot be set up ({_cut(str(error))})", "use the tradgames_env it was made with")
     refuse_other_version(f"rules of {record.game}", record.rules_version, ruleset.rules.version, source)
     return ruleset
 
@@ -503,7 +507,7 @@ def refuse_other_version(what: str, theirs: int, ours: int, source: str) -> None
     if theirs != ours:
         _refuse(
             source,
-            f"it was trained with version {theirs} of the {what}, this package has version {ours}",
+            f"it was trained with version {_shown(theirs)} of the {what}, this package has version {ours}",
             "use the tradgames_env it was made with, or train again",
         )
 
