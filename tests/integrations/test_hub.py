@@ -1,5 +1,6 @@
 """A checkpoint folder is a model repository; sending and fetching are tested without a network."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -19,6 +20,7 @@ from tradgames_env.agents.network import NetworkAgent
 from tradgames_env.integrations.hub import FILES, from_hub, push_to_hub
 
 ROOT = pathlib.Path(tg.__file__).parent.parent
+SHIPPED = sorted(path.parent for path in ROOT.glob("checkpoints/*/checkpoint.json"))
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -62,15 +64,16 @@ def fetches(monkeypatch: pytest.MonkeyPatch, snapshot: pathlib.Path) -> list[dic
 # -- cards -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["petteia", "petteia-fr6", "puluc", "yote"])
-def test_shipped_folders_are_model_repositories(name: str) -> None:
-    card = huggingface_hub.ModelCard.load(ROOT / "checkpoints" / name / "README.md")
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: path.name)
+def test_shipped_folders_are_model_repositories(folder: pathlib.Path) -> None:
+    games = [entry["game"] for entry in json.loads((folder / "checkpoint.json").read_text())["games"]]
+    card = huggingface_hub.ModelCard.load(folder / "README.md")
     assert card.data.license == "mit"
     assert card.data.library_name == "tradgames-env"
     assert card.data.pipeline_tag == "reinforcement-learning"
-    assert card.data.tags == ["reinforcement-learning", "self-play", "board-games", name.partition("-")[0]]
-    assert card.data.model_name.startswith(name.partition("-")[0] + "-")
-    assert card.text.lstrip().startswith("# " + name.partition("-")[0])
+    assert card.data.tags == ["reinforcement-learning", "self-play", "board-games", *games]
+    assert card.data.model_name.startswith(f"{games[0]}-")
+    assert card.text.lstrip().startswith(f"# {games[0]} ")
 
 
 def test_written_cards_have_metadata_that_survive(folder: pathlib.Path) -> None:
