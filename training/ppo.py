@@ -270,6 +270,7 @@ class PPORun(Run):
             "minutes": self.minutes,
             "progress": self.progress,
             "speed/decisions_per_second": rollout.actions.size / (ended - started),
+            "speed/games_per_second": counts.games / (ended - started),
             "speed/update_share": (ended - collected) / (ended - started),
             **game_metrics(counts),
             "data/learned_share": len(batch) / rollout.actions.size,
