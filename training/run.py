@@ -52,10 +52,10 @@ class TrainingError(RuntimeError):
 
 
 class NonFiniteLossError(TrainingError):
-    """A loss that is not a number, with the minibatch (a dataclass of tensors) that gave it."""
+    """A loss or a gradient that is not a number, with the minibatch (a dataclass of tensors) that gave it."""
 
-    def __init__(self, batch: Any, loss: float) -> None:
-        super().__init__(f"the loss became {loss}")
+    def __init__(self, batch: Any, number: float, what: str = "loss") -> None:
+        super().__init__(f"the {what} became {number}")
         self.batch = batch
 
 
