@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 QUIET = Console(quiet=True)
 
 
-@pytest.mark.parametrize("method", ["ppo", "alphazero"])
+@pytest.mark.parametrize("method", ["ppo", "alphazero", "alphabeta"])
 def test_runs_killed_at_random_moments(method: str) -> None:
     result = subprocess.run(
         [sys.executable, "benchmarks/killing.py", "--method", method, "--kills", "3", "--steps", "8192"],
