@@ -1,8 +1,6 @@
+import functools
 import hashlib
-import multiprocessing
-import os
 import pathlib
-import signal
 
 import numpy as np
 import pytest
@@ -10,9 +8,10 @@ import torch
 from rich.console import Console
 
 import tradgames_env as tg
+from tests.training.pure_tasks import play_shard_after_a_death
 from tradgames_env.agents.network import NetworkEvaluator
 from tradgames_env.rules.contract import MARGIN, MOVER, OUTCOME, PAYOFF, RUNNING
-from training import selfplay
+from training import alphazero, selfplay
 from training.alphazero import AlphaZeroRun
 from training.config import AlphaZeroTrainConfig, ConfigError, parse_config
 from training.learner import Learner
@@ -87,16 +86,10 @@ def test_a_killed_worker_changes_nothing(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train(small(3), tmp_path / "serial", console=QUIET)
-    tasks = AlphaZeroRun._tasks
-
-    def killing(run: AlphaZeroRun, progress: float) -> list[ShardTask]:
-        if run.iteration == 1:
-            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
-        return tasks(run, progress)
-
-    monkeypatch.setattr(AlphaZeroRun, "_tasks", killing)
-    train(small(3, selfplay={"engine": "process", "workers": 1}), tmp_path / "process")
-    assert "a worker process died; 2 of 2 tasks begin again" in capsys.readouterr().err
+    dying = functools.partial(play_shard_after_a_death, str(tmp_path / "died"))
+    monkeypatch.setattr(alphazero, "play_shard", dying)
+    train(small(3, selfplay={"engine": "process", "workers": 2}), tmp_path / "process")
+    assert "a worker process died; " in capsys.readouterr().err
     assert digest(tmp_path / "serial") == digest(tmp_path / "process")
 
 
