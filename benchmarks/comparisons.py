@@ -5,7 +5,8 @@
 The studies stand in ``comparisons.toml``. Trainings run one after the other, each on all cores, so that their times
 mean the same; a contender's seeds play as players of their own. What was trained or played is kept in the folder: the
 same command goes on with it. Results are ``results/comparisons.json``, from which ``docs/generate.py`` makes the page
-``docs/comparisons.md``, and a plot a study in ``docs/images``.
+``docs/comparisons.md``, and a plot a study in ``docs/images``. A study may say what is known: where a contender is not
+above another one as it should be, intervals apart, that is told and the exit status is 1.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -64,6 +65,8 @@ class Study(pydantic.BaseModel):
     opponents: list[str]
     """Agents that play as well, "random" among them, which is held at 0."""
     contenders: dict[str, Contender]
+    known: list[tuple[str, str]] = []
+    """Pairs of contenders, the stronger one first, whose intervals lie apart."""
 
 
 def load_studies(path: pathlib.Path = STUDIES) -> dict[str, Study]:
@@ -147,11 +150,17 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no study {', '.join(sorted(unknown))}; there are {', '.join(studies)}")
     command = shlex.join(["python", "benchmarks/comparisons.py", *sys.argv[1:]])
+    failed = False
     for name in wanted.studies:
         study = studies[name]
         if wanted.minutes is not None:
             study = study.model_copy(update={"minutes": wanted.minutes})
-        keep(name, run(study, wanted.folder / name, wanted.seeds, wanted.games, command))
+        found = run(study, wanted.folder / name, wanted.seeds, wanted.games, command)
+        keep(name, found)
+        for line in contradictions(study, found["ladder"]):
+            failed = True
+            print(f"{name}: {line}")
+    sys.exit(1 if failed else 0)
 
 
 def run(study: Study, folder: pathlib.Path, seeds: int, games: int, command: str) -> dict[str, Any]:
@@ -162,6 +171,22 @@ def run(study: Study, folder: pathlib.Path, seeds: int, games: int, command: str
             trained = train(study, contender, seed, folder.resolve() / f"contender-{number}-seed-{seed}")
             labels[trained] = label if seeds == 1 else f"{label}, seed {seed}"
     return play(study, labels, games, folder, command)
+
+
+def contradictions(study: Study, ladder: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a ladder says against what a study takes for known, a line each; every seed counts."""
+    lines = []
+    for stronger, weaker in study.known:
+        above, below = ([row for row in ladder if _is_of(row["name"], label)] for label in (stronger, weaker))
+        low, high = min(row["low"] for row in above), max(row["high"] for row in below)
+        if low <= high:
+            lines.append(f"{stronger} (from {low:+.0f}) is not clearly above {weaker} (up to {high:+.0f})")
+    return lines
+
+
+def _is_of(name: str, label: str) -> bool:
+    """Whether a player is a contender or, of several seeds, one of them."""
+    return name == label or name.startswith(f"{label}, seed ")
 
 
 def keep(name: str, found: Mapping[str, Any]) -> None:

@@ -4,8 +4,8 @@
 
 A run is killed (SIGKILL: nothing of the process can prepare for it) at moments drawn evenly over its start and its
 training, and resumed as a user would: with ``--resume`` where a state was saved, anew where none was. When it comes to
-its end before it was killed often enough, another run begins. The weights of each must equal those of the undisturbed
-run bit for bit, its metrics must have every iteration once, and no half-written file may be left over.
+its end before it was killed often enough, another run begins. The weights and samples of each must equal those of the
+undisturbed run bit for bit, its metrics must have every iteration once, and no half-written file may be left over.
 """
 
 import argparse
@@ -43,6 +43,16 @@ replay = {first_window = 2_000, window = 4_000}
 learner = {batch_size = 128}
 pool = {share = 0.25, every = 2, capacity = 2}
 """,
+    "alphabeta": """
+method = "alphabeta"
+progress = "off"
+save_minutes = 0.001
+threads = 1
+game = {name = "petteia", variant = "mini"}
+deepening = {positions = 60, batch_size = 128}
+selfplay = {shards = 2, games = 16, decisions = 32, random_share = 0.1, opening_share = 0.5, opening_plies = 20}
+replay = {window = 4_000}
+""",
 }
 _LEFTOVERS = ("*.tmp", ".*.tmp", ".*.old")
 
@@ -65,8 +75,9 @@ def iterations(run_dir: pathlib.Path) -> list[int]:
 
 
 def result(run_dir: pathlib.Path) -> str:
-    """SHA-256 of the final weights."""
-    return hashlib.sha256((run_dir / "checkpoints" / "final" / "model.safetensors").read_bytes()).hexdigest()
+    """SHA-256 of the final weights and of the newest samples; which older ones are left depends on when it saved."""
+    paths = [run_dir / "checkpoints" / "final" / "model.safetensors", *sorted(run_dir.glob("replay/*"))[-1:]]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def undisturbed(config: pathlib.Path, run_dir: pathlib.Path, *more: str) -> tuple[float, float]:
@@ -125,7 +136,7 @@ def kill_often(
                 moments.append(seconds)
                 print(f"killed after {seconds:5.2f} s, {len(lines(run_dir))} iterations", flush=True)
         if result(run_dir) != expected:
-            wrong.append(f"{run_dir}: other weights")
+            wrong.append(f"{run_dir}: other weights or samples")
         if iterations(run_dir) != wanted:
             wrong.append(f"{run_dir}: iterations {iterations(run_dir)}")
         wrong += [f"{path}: left over" for path in leftovers(run_dir)]
@@ -136,7 +147,7 @@ def main() -> int:
     """Kill, compare, report; 1 when anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--method", choices=CONFIGS, default="ppo")
-    parser.add_argument("--engine", choices=("serial", "process", "ray"), default="process", help="of alphazero")
+    parser.add_argument("--engine", choices=("serial", "process", "ray"), default="process", help="of self-play")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--steps", type=int, default=24_576, help="decisions of a run")
     parser.add_argument("--seed", type=int, default=0)
@@ -147,7 +158,7 @@ def main() -> int:
     config = folder / "config.toml"
     config.write_text(CONFIGS[arguments.method])
     more = ["--steps", str(arguments.steps)]
-    if arguments.method == "alphazero":
+    if arguments.method != "ppo":
         more += ["--selfplay.engine", arguments.engine]
     try:
         moments, wrong = kill_often(config, folder, arguments.kills, random.Random(arguments.seed), *more)

@@ -230,6 +230,9 @@ An iteration plays some decisions in every game with search, adds them to the sa
 - **Shards.** Self-play is split into `selfplay.shards` pure functions. Processes or a Ray cluster compute them
   (`selfplay.engine`; `selfplay.address` is that of a running cluster whose nodes have this package), and the result is
   the same on any number of workers, whoever of them dies meanwhile.
+- **Several learners.** `torchrun --standalone --nproc-per-node=2 -m training.cli train --config FILE` shares every
+  gradient step among two processes, each of which takes its rows of the batch; the first of them also plays, reports
+  and writes. The weights are those of one process but for the last digits.
 
 ## Alpha-beta
 

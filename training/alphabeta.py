@@ -159,6 +159,7 @@ class AlphaBetaRun(Run):
         samples = merge([result.samples for result in results])
         self.replay.add(self.iteration + 1, samples)
         loss = self._learn(len(samples["results"]), progress)
+        counts = sum_counts([result.counts for result in results])
         learned = time.perf_counter()
         decisions = selfplay.shards * selfplay.games * selfplay.decisions
         self.iteration += 1
@@ -173,9 +174,10 @@ class AlphaBetaRun(Run):
             "minutes": self.minutes,
             "progress": self.progress,
             "speed/decisions_per_second": decisions / (learned - started),
+            "speed/games_per_second": counts.games / (learned - started),
             "speed/update_share": (learned - played) / (learned - started),
             "speed/simulations_per_second": sum(result.visited for result in results) / (played - started),
-            **game_metrics(sum_counts([result.counts for result in results])),
+            **game_metrics(counts),
             "data/window": float(len(self.replay)),
             **loss,
             "schedule/shaping": shaping_weight(self._config.shaping, progress),

@@ -157,6 +157,7 @@ class AlphaZeroRun(Run):
         self._games = [_Game.begin(config, number, run_dir) for number in range(len(rulesets))]
         self._policies: dict[int, Arrays] = {}
         self._learning_seconds = 0.0
+        self._ended = 0
         self._background = concurrent.futures.ThreadPoolExecutor(1)
         self._engine = self._open_engine() if ranks.first else None
 
@@ -195,6 +196,7 @@ class AlphaZeroRun(Run):
             "minutes": self.minutes,
             "progress": self.progress,
             "speed/decisions_per_second": self._decisions() / seconds,
+            "speed/games_per_second": self._ended / seconds,
             "speed/update_share": self._learning_seconds / seconds,
             **report,
             **self._of_games([game.schedules(progress) for game in self._games]),
@@ -240,6 +242,7 @@ class AlphaZeroRun(Run):
         results = play()
         seconds = time.perf_counter() - started
         simulations = sum(result.simulations for result in results)
+        self._ended = sum(result.counts.games for result in results)
         return {"speed/simulations_per_second": simulations / seconds, **self._keep(results)}
 
     def _share_samples(self) -> None:

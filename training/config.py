@@ -405,6 +405,12 @@ class AlphaZeroTrainConfig(TrainConfig):
     def _agreed(self) -> Self:
         if (self.game is None) != bool(self.games):
             raise ValueError("give either game, for one game, or games, for several")
+        for game in self.learned():
+            if game.search.improver == "expectimax" and game.pool.share > 0.0:
+                raise ValueError(
+                    f"pool.share must be 0 for {game.label}: past policies do not play where search.improver is "
+                    "'expectimax'"
+                )
         labels = [game.label for game in self.games]
         if len(set(labels)) < len(labels):
             raise ValueError("two of the games have the same name and variant")

@@ -163,7 +163,8 @@ class Learner:
             rng: draws which samples are reflected and turned.
 
         Raises:
-            NonFiniteLossError: the loss of a batch is not a number, or beyond all measure; the network is as before.
+            NonFiniteLossError: the loss of a batch is not a number, or beyond all measure, or the gradient is not
+                finite; the network is as before that step.
         """
         count = len(samples[0]["results"])
         for subject, arrays in zip(self.subjects, samples, strict=True):
@@ -208,6 +209,8 @@ class Learner:
         losses.mean().backward()  # type: ignore[no-untyped-call]
         self._ranks.sum_gradients(self._parameters)
         norm = torch.nn.utils.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
+        if not torch.isfinite(norm):
+            raise NonFiniteLossError(batches[int(losses.argmax())], norm.item(), "gradient")
         self.optimiser.step()
         with torch.no_grad():
             torch._foreach_lerp_(list(self.average.values()), self._learned, 1.0 - self._config.average)

@@ -57,7 +57,7 @@ class LiveView:
         cells = {
             "decisions": f"{metrics['steps'] / 1e6:.2f} M",
             "a second": f"{metrics['speed/decisions_per_second']:,.0f}",
-            "games": f"{metrics.get('games/finished', 0.0):,.0f}",
+            "games\na second": f"{metrics['speed/games_per_second']:,.1f}",
             "decisive": _share(1.0 - metrics["games/draws"] - metrics["games/truncated"]) if _ended(metrics) else _NONE,
             **{f"{name[5:]}\nloss": f"{metrics[name]:.3f}" for name in metrics if name.startswith("loss/")},
             "Elo\nso far": self._elo,

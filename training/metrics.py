@@ -25,6 +25,7 @@ METRICS: dict[str, str] = {
     "minutes": "minutes of training so far, those before a resume included",
     "progress": "share of the budget used, which the schedules follow",
     "speed/decisions_per_second": "decisions of this iteration by its wall-clock time, update included",
+    "speed/games_per_second": "games that ended in this iteration, by the same time",
     "speed/update_share": "share of the iteration's time spent on gradient steps",
     "speed/simulations_per_second": "simulations (or positions looked at) of the searches by the iteration's time",
     "games/finished": "games that ended in this iteration",

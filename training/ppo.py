@@ -172,7 +172,7 @@ def update(
     """Some epochs of gradient steps on the decisions of one rollout; returns means over the steps.
 
     Raises:
-        NonFiniteLossError: the loss of a minibatch is not a number; the network is as before that step.
+        NonFiniteLossError: the loss of a minibatch or its gradient is not finite; the network is as before that step.
     """
     parts: list[dict[str, Tensor]] = []
     norms: list[Tensor] = []
@@ -188,6 +188,8 @@ def update(
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             norms.append(torch.nn.utils.clip_grad_norm_(network.parameters(), config.max_grad_norm))
+            if not torch.isfinite(norms[-1]):
+                raise NonFiniteLossError(minibatch, norms[-1].item(), "gradient")
             optimiser.step()
             epoch_parts.append(loss_parts)
         epochs += 1
@@ -270,6 +272,7 @@ class PPORun(Run):
             "minutes": self.minutes,
             "progress": self.progress,
             "speed/decisions_per_second": rollout.actions.size / (ended - started),
+            "speed/games_per_second": counts.games / (ended - started),
             "speed/update_share": (ended - collected) / (ended - started),
             **game_metrics(counts),
             "data/learned_share": len(batch) / rollout.actions.size,

@@ -4,7 +4,8 @@ The model is Bradley & Terry's (Biometrika 39, 1952): i is expected to score 1 /
 A draw is half a win and half a loss, as in BayesElo and Ordo. As in BayesElo (R. Coulom), players who met are given two
 imagined draws, so that a rating is finite even for who won or lost everything. The log-likelihood is concave, and
 Newton's method finds its maximum; the anchor is held at 0. Intervals: the fit is repeated on Bayesian bootstrap
-replicates over pairs of games, of which those draws are the prior, see ``intervals``.
+replicates over pairs of games, of which those draws are the prior, see ``intervals``. All replicates are fitted at
+once; choix, the library for this model, fits one table at a time.
 """
 
 import dataclasses

@@ -52,10 +52,10 @@ class TrainingError(RuntimeError):
 
 
 class NonFiniteLossError(TrainingError):
-    """A loss that is not a number, with the minibatch (a dataclass of tensors) that gave it."""
+    """A loss or a gradient that is not a number, with the minibatch (a dataclass of tensors) that gave it."""
 
-    def __init__(self, batch: Any, loss: float) -> None:
-        super().__init__(f"the loss became {loss}")
+    def __init__(self, batch: Any, number: float, what: str = "loss") -> None:
+        super().__init__(f"the {what} became {number}")
         self.batch = batch
 
 
@@ -257,9 +257,10 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
         note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}; --resume goes on"
         console.print(note, markup=False, highlight=False, soft_wrap=True)
         return folder
+    folder = run.save_checkpoint(FINAL)
     label = ", ".join(ruleset.label for ruleset in config.rulesets())
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
-    return run.save_checkpoint(FINAL)
+    return folder
 
 
 def _rate(run: Run, ratings: Sequence[SelfRating], folder: pathlib.Path) -> dict[str, float]:

@@ -49,10 +49,16 @@ class StrengthConfig(pydantic.BaseModel):
     """Of openings, throws and agents."""
     simulations: tuple[pydantic.PositiveInt, ...] = pydantic.Field(default=(), strict=False)
     """The checkpoint also plays with searches of so many simulations a move, as ``FOLDER:SIMULATIONS``."""
-    run: str | None = None
-    """Folder of the training run whose checkpoints also play, for rating against training time."""
+    run: tuple[str, ...] = pydantic.Field(default=(), strict=False)
+    """Folder of the training run whose checkpoints also play, for rating against training time; or a list of several,
+    of other seeds for example."""
     against: tuple[str, ...] = pydantic.Field(default=(), strict=False)
     """More opponents; of those that are checkpoints, each plays the games that it was trained for."""
+
+    @pydantic.field_validator("run", mode="before")
+    @classmethod
+    def _listed(cls, runs: object) -> object:
+        return (runs,) if isinstance(runs, str) else runs
 
     @pydantic.field_validator("ladder")
     @classmethod
@@ -97,8 +103,9 @@ def measure(folder: pathlib.Path, files: pathlib.Path, workers: int, command: st
         OSError: a file cannot be written.
     """
     config = load_strength_config(folder.with_name(f"{folder.name}.toml"))
-    trained = {} if config.run is None else run_checkpoints(pathlib.Path(config.run))
-    names = [str(folder), *(f"{folder}:{count}" for count in config.simulations), *map(str, trained), *config.against]
+    trained = {run: run_checkpoints(pathlib.Path(run)) for run in config.run}
+    of_runs = [str(path) for checkpoints in trained.values() for path in checkpoints]
+    names = [str(folder), *(f"{folder}:{count}" for count in config.simulations), *of_runs, *config.against]
     players = load_players(names)
     rulesets = [matching_ruleset(game, str(folder)) for game in read_record(folder).games]
     for name, agent in players.items():
@@ -169,7 +176,7 @@ def run_checkpoints(run: pathlib.Path) -> dict[pathlib.Path, float]:
 
 def _write_files(
     prefix: pathlib.Path, name: str, result: arena.ArenaResult, facts: Mapping[str, Any],
-    trained: Mapping[pathlib.Path, float],
+    trained: Mapping[str, Mapping[pathlib.Path, float]],
 ) -> None:  # fmt: skip
     """Write plots and JSON beside the checkpoint ``name``, their names beginning with ``prefix``."""
     ratings = [row.rating for row in result.standings]
@@ -183,9 +190,10 @@ def _write_files(
         plots["simulations"] = strength_plot(searching, "simulations a move")
     if trained:
         points = [
-            Point(path.name, minutes, by_name[str(path)], "run")
-            for path, minutes in trained.items()
-            if str(path) in by_name
+            Point(path.name if len(trained) == 1 else f"{pathlib.Path(run).name} {path.name}", minutes, rating, run)
+            for run, checkpoints in trained.items()
+            for path, minutes in checkpoints.items()
+            if (rating := by_name.get(str(path)))
         ]
         plots["training"] = strength_plot(points, "minutes of training")
     for kind, picture in plots.items():

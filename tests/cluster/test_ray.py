@@ -1,5 +1,6 @@
 """The Ray engine on clusters of this machine; ``make test-cluster`` installs Ray and runs this."""
 
+import functools
 import os
 import pathlib
 import signal
@@ -11,7 +12,10 @@ import numpy as np
 import pytest
 
 from tests.training import pure_tasks
+from tests.training.test_alphazero import QUIET, digest, small
+from training import alphazero
 from training.engines import EngineError, RayEngine, SerialEngine, open_engine
+from training.train import train
 
 ray = pytest.importorskip("ray")
 
@@ -47,6 +51,17 @@ def test_a_killed_worker_changes_nothing(local: RayEngine, tmp_path: pathlib.Pat
     tasks = pure_tasks.walk_tasks(killed_once=str(tmp_path / "died"))
     assert positions(local.map(pure_tasks.walk, tasks)) == serial(pure_tasks.walk_tasks())
     assert (tmp_path / "died").exists()
+
+
+def test_training_gives_what_one_process_gives_whoever_dies(
+    local: RayEngine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(small(3), tmp_path / "serial", console=QUIET)
+    dying = functools.partial(pure_tasks.play_shard_after_a_death, str(tmp_path / "died"))
+    monkeypatch.setattr(alphazero, "play_shard", dying)
+    train(small(3, selfplay={"engine": "ray", "workers": 2}), tmp_path / "ray", console=QUIET)
+    assert (tmp_path / "died").exists()
+    assert digest(tmp_path / "serial") == digest(tmp_path / "ray")
 
 
 def test_a_task_that_kills_every_worker_ends_the_run(local: RayEngine) -> None:

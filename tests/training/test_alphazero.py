@@ -1,3 +1,4 @@
+import functools
 import hashlib
 import pathlib
 
@@ -7,14 +8,15 @@ import torch
 from rich.console import Console
 
 import tradgames_env as tg
+from tests.training.pure_tasks import play_shard_after_a_death
 from tradgames_env.agents.network import NetworkEvaluator
 from tradgames_env.rules.contract import MARGIN, MOVER, OUTCOME, PAYOFF, RUNNING
-from training import selfplay
+from training import alphazero, selfplay
 from training.alphazero import AlphaZeroRun
 from training.config import AlphaZeroTrainConfig, ConfigError, parse_config
 from training.learner import Learner
 from training.metrics import read_metrics
-from training.run import RESUME_FOLDER, TrainingError
+from training.run import RESUME_FOLDER, NonFiniteLossError, TrainingError
 from training.selfplay import ShardTask, play_shard
 from training.train import train
 
@@ -58,7 +60,9 @@ def digest(run: pathlib.Path) -> str:
 # -- a run ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "improver"), [("petteia", "gumbel"), ("puluc", "expectimax"), ("yote", "gumbel")])
+@pytest.mark.parametrize(
+    ("name", "improver"), [("petteia", "gumbel"), ("puluc", "expectimax"), ("yote", "gumbel"), ("yut_nori", "gumbel")]
+)
 def test_a_run_repeats_and_its_policy_plays(name: str, improver: str, tmp_path: pathlib.Path) -> None:
     config = small(3, name, improver)
     first, second = (train(config, tmp_path / run, console=QUIET) for run in "ab")
@@ -72,9 +76,20 @@ def test_a_run_repeats_and_its_policy_plays(name: str, improver: str, tmp_path: 
 
 
 def test_processes_change_nothing(tmp_path: pathlib.Path) -> None:
-    train(small(2, selfplay={"overlap": True}), tmp_path / "serial", console=QUIET)
+    train(small(3, selfplay={"overlap": True}), tmp_path / "serial", console=QUIET)
     changes = {"engine": "process", "workers": 2, "overlap": True}
-    train(small(2, selfplay=changes), tmp_path / "process", console=QUIET)
+    train(small(3, selfplay=changes), tmp_path / "process", console=QUIET)
+    assert digest(tmp_path / "serial") == digest(tmp_path / "process")
+
+
+def test_a_killed_worker_changes_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(small(3), tmp_path / "serial", console=QUIET)
+    dying = functools.partial(play_shard_after_a_death, str(tmp_path / "died"))
+    monkeypatch.setattr(alphazero, "play_shard", dying)
+    train(small(3, selfplay={"engine": "process", "workers": 2}), tmp_path / "process")
+    assert "a worker process died; " in capsys.readouterr().err
     assert digest(tmp_path / "serial") == digest(tmp_path / "process")
 
 
@@ -124,6 +139,23 @@ def test_a_loss_that_is_not_a_number_stops_the_run(tmp_path: pathlib.Path, monke
         train(small(2), tmp_path / "run", console=QUIET)
     assert (tmp_path / "run" / "bad_batch.safetensors").is_file()
     assert (tmp_path / "run" / RESUME_FOLDER).is_dir()
+
+
+def test_a_gradient_that_is_not_a_number_stops_the_run_before_the_step(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoil(parameters: list[torch.nn.Parameter], length: float) -> torch.Tensor:
+        return torch.tensor(torch.inf)
+
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", spoil)
+    config = small(1)
+    run = AlphaZeroRun(config, tmp_path, print)
+    run._keep([play_shard(task) for task in run._tasks(0.0)])
+    before = {name: array.copy() for name, array in run.learner.state().items()}
+    with pytest.raises(NonFiniteLossError, match="the gradient became inf"):
+        run._learn(0.0)
+    run.close()
+    assert all(np.array_equal(array, before[name]) for name, array in run.learner.state().items())
 
 
 def test_the_window_grows_and_files_out_of_reach_go(tmp_path: pathlib.Path) -> None:

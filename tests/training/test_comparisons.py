@@ -1,5 +1,6 @@
 """The studies of ``benchmarks/comparisons.toml`` are trainings that exist, and one runs to its page."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -13,6 +14,11 @@ from tradgames_env.agents import load_agent
 from training.config import load_config
 
 ROOT = pathlib.Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("comparisons", ROOT / "benchmarks" / "comparisons.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+comparisons = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(comparisons)
 STUDIES = tomllib.loads((ROOT / "benchmarks" / "comparisons.toml").read_text(encoding="utf-8"))
 
 
@@ -25,6 +31,29 @@ def test_contenders_are_configurations(name: str) -> None:
             load_config(ROOT / "configs" / f"{contender['config']}.toml", changes)
     for opponent in study["opponents"]:
         load_agent(opponent)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_what_is_known_is_of_contenders(name: str) -> None:
+    for pair in STUDIES[name].get("known", []):
+        assert len(pair) == 2
+        assert set(pair) <= set(STUDIES[name]["contenders"])
+
+
+def test_contradictions_are_told() -> None:
+    study = comparisons.Study(
+        question="Which?", game="puluc", variant="mini", minutes=1.0, opponents=["random"],
+        contenders={name: comparisons.Contender(config="smoke") for name in ("a", "b")}, known=[("a", "b")],
+    )  # fmt: skip
+
+    def row(name: str, low: float, high: float) -> dict[str, object]:
+        return {"name": name, "low": low, "high": high}
+
+    assert comparisons.contradictions(study, [row("a", 200, 300), row("b", 0, 100)]) == []
+    (line,) = comparisons.contradictions(study, [row("a", 90, 300), row("b", 0, 100)])
+    assert line == "a (from +90) is not clearly above b (up to +100)"
+    seeds = [row("a, seed 0", 200, 300), row("a, seed 1", 50, 300), row("b, seed 0", 0, 20), row("b, seed 1", 0, 60)]
+    assert len(comparisons.contradictions(study, seeds)) == 1
 
 
 def test_a_study_is_trained_played_and_noted(tmp_path: pathlib.Path) -> None:

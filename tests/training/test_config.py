@@ -121,6 +121,15 @@ def test_options_reach_the_game() -> None:
     assert config.game.ruleset().overrides == {"quiet_limit": 60}
 
 
+def test_past_policies_play_only_where_a_tree_is_searched() -> None:
+    data = {"method": "alphazero", "game": {"name": "puluc"}, "search": {"improver": "expectimax"}}
+    budget = {"budget": {"steps": 1}}
+    with pytest.raises(ConfigError, match="share must be 0 for puluc_box: past policies do not play"):
+        parse_config({**data, **budget}, "test")
+    parse_config({**data, **budget, "pool": {"share": 0.0}}, "test")
+    parse_config({**data, **budget, "search": {}}, "test")
+
+
 def test_a_cluster_has_an_address_only_on_ray() -> None:
     given = {"selfplay.address": "10.0.0.1:6379"}
     config = load_config(CONFIGS / "alphazero_yote_box.toml", {**given, "selfplay.engine": "ray"})

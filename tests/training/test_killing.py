@@ -1,5 +1,6 @@
 """Runs that are killed and resumed, and whose files were damaged meanwhile, give what an undisturbed run gives."""
 
+import errno
 import os
 import pathlib
 import subprocess
@@ -10,13 +11,14 @@ from rich.console import Console
 
 from tests.training.test_alphazero import digest, small
 from training.alphazero import AlphaZeroRun
+from training.durable import StorageError
 from training.train import train
 
 ROOT = pathlib.Path(__file__).parents[2]
 QUIET = Console(quiet=True)
 
 
-@pytest.mark.parametrize("method", ["ppo", "alphazero"])
+@pytest.mark.parametrize("method", ["ppo", "alphazero", "alphabeta"])
 def test_runs_killed_at_random_moments(method: str) -> None:
     result = subprocess.run(
         [sys.executable, "benchmarks/killing.py", "--method", method, "--kills", "3", "--steps", "8192"],
@@ -54,4 +56,25 @@ def test_a_damaged_newest_state_costs_an_iteration_and_nothing_else(
     train(small(5), tmp_path / "run", resume=True)
     (line,) = (line for line in capsys.readouterr().err.splitlines() if "going back" in line)
     assert "is damaged, its checksum is not the one noted; going back to the checkpoint before it" in line
+    assert digest(tmp_path / "run") == digest(tmp_path / "straight")
+
+
+def test_a_full_disk_stops_the_run_and_nothing_is_lost(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(small(4), tmp_path / "straight", console=QUIET)
+    iterate = AlphaZeroRun.iterate
+
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+
+        def fill(run: AlphaZeroRun) -> dict[str, float]:
+            if run.iteration == 2:
+                patch.setattr(os, "fsync", refuse)
+            return iterate(run)
+
+        patch.setattr(AlphaZeroRun, "iterate", fill)
+        with pytest.raises(StorageError, match="the disk is full; nothing that was saved before is lost"):
+            train(small(4), tmp_path / "run", console=QUIET)
+    train(small(4), tmp_path / "run", resume=True, console=QUIET)
     assert digest(tmp_path / "run") == digest(tmp_path / "straight")

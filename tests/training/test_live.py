@@ -8,7 +8,7 @@ from training.live import LiveView
 METRICS = {
     "steps": 1.0e6,
     "speed/decisions_per_second": 12_345.0,
-    "games/finished": 20.0,
+    "speed/games_per_second": 87.65,
     "games/draws": 0.25,
     "games/truncated": 0.25,
     "loss/value": 0.5,
@@ -28,7 +28,7 @@ def test_it_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_it_shows_the_time_left_and_how_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(capsys, METRICS)
-    for text in ("1:30 left", "1.00 M", "12,345", "decisive", "50%", "0.500"):
+    for text in ("1:30 left", "1.00 M", "12,345", "87.7", "decisive", "50%", "0.500"):
         assert text in out
 
 

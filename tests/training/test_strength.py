@@ -60,6 +60,17 @@ def test_checkpoints_play_their_ladder_and_the_result_is_noted(
     assert (tmp_path / "files" / "puluc.1" / "pairs.jsonl").read_bytes() == pairs
 
 
+def test_several_runs_are_lines_of_one_plot(
+    capsys: Captured, tmp_path: pathlib.Path, folder: pathlib.Path, run_dir: pathlib.Path
+) -> None:
+    shutil.copytree(run_dir, tmp_path / "other")
+    runs = json.dumps([run_dir.as_posix(), (tmp_path / "other").as_posix()])
+    (folder / "puluc.1.toml").write_text(f'ladder = "quick"\ngames = 2\nrun = {runs}\n')
+    assert Strength(folder, files=tmp_path / "files", workers=1).run("make strength") == FINE
+    plot = (folder / "puluc.1.training.svg").read_text()
+    assert plot.count("run final") == plot.count("other final") > 0
+
+
 def test_a_network_of_several_games_plays_the_ladder_of_each(tmp_path: pathlib.Path) -> None:
     games = [{"name": "puluc"}, {"name": "yut_nori", "variant": "duel"}]
     data = {"method": "alphazero", "games": games, "network": {"width": 8, "blocks": 0}, "play": {"plies": 1}}
@@ -95,9 +106,12 @@ def test_minutes_behind_the_checkpoints_of_a_run(run_dir: pathlib.Path) -> None:
 
 def test_what_is_played_can_be_left_out(tmp_path: pathlib.Path) -> None:
     config = load_strength_config(tmp_path / "none.toml")
-    assert (config.ladder, config.games, config.simulations, config.run) == ("standard", 200, (), None)
+    assert (config.ladder, config.games, config.simulations, config.run) == ("standard", 200, (), ())
     (tmp_path / "some.toml").write_text("simulations = [16, 64]\n")
     assert load_strength_config(tmp_path / "some.toml").simulations == (16, 64)
+    for text, runs in (('run = "a"', ("a",)), ('run = ["a", "b"]', ("a", "b"))):
+        (tmp_path / "some.toml").write_text(text)
+        assert load_strength_config(tmp_path / "some.toml").run == runs
 
 
 @pytest.mark.parametrize(
