@@ -308,12 +308,12 @@ def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, NDArray[Any]
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: dict[str, NDArray[Any]]) -> None:
-    """Take up what ``optimiser_arrays`` gave."""
-    values = optimiser.state_dict()
+    """Take up what ``optimiser_arrays`` gave, in place of all that the optimiser holds."""
+    states: dict[int, dict[str, Tensor]] = {}
     for key, array in arrays.items():
         index, name = key.split(".")
-        values["state"].setdefault(int(index), {})[name] = torch.from_numpy(array)
-    optimiser.load_state_dict(values)
+        states.setdefault(int(index), {})[name] = torch.from_numpy(array)
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
 
 
 def part_of(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
