@@ -173,7 +173,7 @@ class PlayConfig(_Section):
     """Worth of the largest possible gain of margin in these values; a win is 1."""
     simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Choose by a tree search of so many simulations; 0 for none. With plies as well, in games without dice."""
-    plies: Annotated[int, Field(ge=0, le=4)] = 0
+    plies: Annotated[int, Field(ge=0, le=3)] = 0
     """Choose by the values after so many moves and the throws between them, in games of dice; 0 for none."""
 
 

@@ -3,7 +3,9 @@ import pathlib
 import pydantic
 import pytest
 
-from training.config import ConfigError, TrainConfig, load_config, parse_config
+from tradgames_env.agents.searching import MOST_PLIES
+from tradgames_env.search.gumbel import MOST_SIMULATIONS
+from training.config import ConfigError, PlayConfig, TrainConfig, load_config, parse_config
 
 MINIMAL = '[game]\nname = "petteia"\n[budget]\nsteps = 100\n'
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs"
@@ -119,6 +121,13 @@ def test_options_reach_the_game() -> None:
     data = {"game": {"name": "petteia", "options": {"quiet_limit": 60}}, "budget": {"steps": 1}}
     config: TrainConfig = parse_config(data, "test")
     assert config.game.ruleset().overrides == {"quiet_limit": 60}
+
+
+def test_only_searches_that_can_be_played_are_recommended() -> None:
+    for name, most in (("simulations", MOST_SIMULATIONS), ("plies", MOST_PLIES)):
+        assert getattr(PlayConfig(**{name: most}), name) == most
+        with pytest.raises(pydantic.ValidationError):
+            PlayConfig(**{name: most + 1})
 
 
 def test_a_cluster_has_an_address_only_on_ray() -> None:
