@@ -412,6 +412,12 @@ class AlphaZeroTrainConfig(TrainConfig):
             for section, name in _OF_THE_RUN:
                 if getattr(getattr(game, section), name) != getattr(getattr(self, section), name):
                     raise ValueError(f"{section}.{name} of {game.label} is that of all games; give it in [{section}]")
+        for game in self.learned():
+            if game.search.improver == "expectimax" and game.pool.share > 0.0:
+                raise ValueError(
+                    f"pool.share of {game.label} must be 0, not {game.pool.share:g}: with search.improver 'expectimax' "
+                    "only the network that learns plays"
+                )
         if len(self.games) > self.learner.batch_size:
             raise ValueError("learner.batch_size is smaller than the number of games")
         return self

@@ -123,6 +123,11 @@ def test_options_reach_the_game() -> None:
     assert config.game.ruleset().overrides == {"quiet_limit": 60}
 
 
+def test_past_policies_do_not_play_by_expected_values() -> None:
+    with pytest.raises(ConfigError, match=r"pool\.share of puluc_box must be 0, not 0\.2"):
+        load_config(CONFIGS / "alphazero_puluc.toml", {"pool.share": 0.2})
+
+
 def test_only_searches_that_can_be_played_are_recommended() -> None:
     for name, most in (("simulations", MOST_SIMULATIONS), ("plies", MOST_PLIES)):
         assert getattr(PlayConfig(**{name: most}), name) == most
