@@ -263,6 +263,12 @@ class ReplayConfig(_Section):
     reuse: Positive = 2.0
     """How often a sample is drawn, on average."""
 
+    @pydantic.model_validator(mode="after")
+    def _within_reach(self) -> Self:
+        if self.fewest > self.window:
+            raise ValueError(f"fewest is {self.fewest:,}, and a window of {self.window:,} never holds so many")
+        return self
+
 
 class DeepeningConfig(_Section):
     """Self-play by alpha-beta, and what its evaluation learns."""

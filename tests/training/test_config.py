@@ -128,6 +128,11 @@ def test_past_policies_do_not_play_by_expected_values() -> None:
         load_config(CONFIGS / "alphazero_puluc.toml", {"pool.share": 0.2})
 
 
+def test_learning_begins_with_samples_that_a_window_holds() -> None:
+    with pytest.raises(ConfigError, match="fewest is 300,001, and a window of 300,000 never holds so many"):
+        load_config(CONFIGS / "alphazero_puluc.toml", {"replay.fewest": 300_001})
+
+
 def test_only_searches_that_can_be_played_are_recommended() -> None:
     for name, most in (("simulations", MOST_SIMULATIONS), ("plies", MOST_PLIES)):
         assert getattr(PlayConfig(**{name: most}), name) == most
