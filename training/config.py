@@ -359,7 +359,7 @@ class TrainConfig(_Section, abc.ABC):
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent. Results may differ between numbers of cores in the last digits."""
     save_minutes: Positive = 2.0
-    """Minutes between two checkpoints; the state for a resume is saved at the same times."""
+    """Minutes between two checkpoints; the state for a resume is saved then too, and by search every few seconds."""
     rating_games: Annotated[int, Field(ge=0, le=10_000, multiple_of=2)] = 32
     """Games of a new checkpoint against each of the two before it, for the Elo so far; 0 for none."""
     progress: Literal["auto", "off"] = "auto"

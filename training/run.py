@@ -258,8 +258,9 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
         return folder
     label = ", ".join(ruleset.label for ruleset in config.rulesets())
+    folder = run.save_checkpoint(FINAL)
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
-    return run.save_checkpoint(FINAL)
+    return folder
 
 
 def _rate(run: Run, ratings: Sequence[SelfRating], folder: pathlib.Path) -> dict[str, float]:
