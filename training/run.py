@@ -237,10 +237,11 @@ def _holds_run(run_dir: pathlib.Path) -> bool:
 
 
 def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
-    config, log = run.config, MetricsLog(run.run_dir, run.iteration, console)
+    config = run.config
     ratings = [
         SelfRating(run.run_dir, ruleset, config.rating_games, run.rating_effort) for ruleset in config.rulesets()
     ]
+    log = MetricsLog(run.run_dir, run.iteration, console)
     saved_minutes = run.minutes
     rated: dict[str, float] = {}
     with contextlib.closing(log), LiveView(console, enabled=config.progress == "auto") as view:
