@@ -161,7 +161,7 @@ class PoolConfig(_Section):
     capacity: Count = 8
     """Snapshots opponents are drawn from: the latest."""
     recency: NonNegative = 0.0
-    """0 draws them evenly; r gives the k-th oldest a weight of k ** r."""
+    """0 draws them evenly; r gives the k-th oldest a weight of k ** r (ppo)."""
 
 
 class PlayConfig(_Section):
@@ -217,7 +217,7 @@ class SelfPlayConfig(_Section):
     early_plies: Annotated[int, Field(ge=0, le=10_000)] = 8
     """First decisions of a game that are drawn from the improved policy; later ones are the search's best."""
     random_share: Share = 0.0
-    """Share of the decisions that are random and not learned from."""
+    """Share of the decisions in which a random move is played; what comes of it is not learned from (alphazero)."""
     spread: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Most random moves in the games of the first iteration before they count, so that they are not all in the same
     phase; their number is drawn evenly."""
