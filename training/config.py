@@ -161,7 +161,7 @@ class PoolConfig(_Section):
     capacity: Count = 8
     """Snapshots opponents are drawn from: the latest."""
     recency: NonNegative = 0.0
-    """0 draws them evenly; r gives the k-th oldest a weight of k ** r."""
+    """0 draws them evenly; r gives the k-th oldest a weight of k ** r (ppo)."""
 
 
 class PlayConfig(_Section):
@@ -173,7 +173,7 @@ class PlayConfig(_Section):
     """Worth of the largest possible gain of margin in these values; a win is 1."""
     simulations: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """Choose by a tree search of so many simulations; 0 for none. With plies as well, in games without dice."""
-    plies: Annotated[int, Field(ge=0, le=4)] = 0
+    plies: Annotated[int, Field(ge=0, le=3)] = 0
     """Choose by the values after so many moves and the throws between them, in games of dice; 0 for none."""
 
 
@@ -217,7 +217,7 @@ class SelfPlayConfig(_Section):
     early_plies: Annotated[int, Field(ge=0, le=10_000)] = 8
     """First decisions of a game that are drawn from the improved policy; later ones are the search's best."""
     random_share: Share = 0.0
-    """Share of the decisions that are random and not learned from."""
+    """Share of the decisions in which a random move is played; what comes of it is not learned from (alphazero)."""
     spread: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Most random moves in the games of the first iteration before they count, so that they are not all in the same
     phase; their number is drawn evenly."""
@@ -262,6 +262,12 @@ class ReplayConfig(_Section):
     """Samples before the first gradient step."""
     reuse: Positive = 2.0
     """How often a sample is drawn, on average."""
+
+    @pydantic.model_validator(mode="after")
+    def _within_reach(self) -> Self:
+        if self.fewest > self.window:
+            raise ValueError(f"fewest is {self.fewest:,}, and a window of {self.window:,} never holds so many")
+        return self
 
 
 class DeepeningConfig(_Section):
@@ -353,7 +359,7 @@ class TrainConfig(_Section, abc.ABC):
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Cores to use; all when absent. Results may differ between numbers of cores in the last digits."""
     save_minutes: Positive = 2.0
-    """Minutes between two checkpoints; the state for a resume is saved at the same times."""
+    """Minutes between two checkpoints; the state for a resume is saved then too, and by search every few seconds."""
     rating_games: Annotated[int, Field(ge=0, le=10_000, multiple_of=2)] = 32
     """Games of a new checkpoint against each of the two before it, for the Elo so far; 0 for none."""
     progress: Literal["auto", "off"] = "auto"
@@ -405,12 +411,6 @@ class AlphaZeroTrainConfig(TrainConfig):
     def _agreed(self) -> Self:
         if (self.game is None) != bool(self.games):
             raise ValueError("give either game, for one game, or games, for several")
-        for game in self.learned():
-            if game.search.improver == "expectimax" and game.pool.share > 0.0:
-                raise ValueError(
-                    f"pool.share must be 0 for {game.label}: past policies do not play where search.improver is "
-                    "'expectimax'"
-                )
         labels = [game.label for game in self.games]
         if len(set(labels)) < len(labels):
             raise ValueError("two of the games have the same name and variant")
@@ -418,6 +418,12 @@ class AlphaZeroTrainConfig(TrainConfig):
             for section, name in _OF_THE_RUN:
                 if getattr(getattr(game, section), name) != getattr(getattr(self, section), name):
                     raise ValueError(f"{section}.{name} of {game.label} is that of all games; give it in [{section}]")
+        for game in self.learned():
+            if game.search.improver == "expectimax" and game.pool.share > 0.0:
+                raise ValueError(
+                    f"pool.share of {game.label} must be 0, not {game.pool.share:g}: with search.improver 'expectimax' "
+                    "only the network that learns plays"
+                )
         if len(self.games) > self.learner.batch_size:
             raise ValueError("learner.batch_size is smaller than the number of games")
         return self

@@ -92,6 +92,10 @@ def game_metrics(counts: GameCounts) -> dict[str, float]:
     return metrics
 
 
+class MetricsError(ValueError):
+    """The metrics of a run cannot be read; the message names the file and the line."""
+
+
 class MetricsLog:
     """Writes metrics to ``metrics.jsonl`` and, where tensorboard is installed, to an event file.
 
@@ -100,6 +104,9 @@ class MetricsLog:
         iteration: the last iteration of the run so far, 0 for a new one; lines of later iterations are dropped, since
             a resumed run writes them again.
         console: gets one line when tensorboard is missing.
+
+    Raises:
+        MetricsError: the metrics of a resumed run cannot be read.
     """
 
     def __init__(self, run_dir: pathlib.Path, iteration: int, console: Console) -> None:
@@ -143,7 +150,7 @@ def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The objects of a ``metrics.jsonl``; a last line cut off by a killed run is left out.
 
     Raises:
-        ValueError: another line is not JSON; the message names it.
+        MetricsError: another line is not JSON; the message names it.
     """
     path = pathlib.Path(path)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -153,7 +160,7 @@ def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
             objects.append(json.loads(line))
         except ValueError:
             if number < len(lines):
-                raise ValueError(f"{path}: line {number} is not JSON") from None
+                raise MetricsError(f"{path}: line {number} is not JSON; delete it to go on without it") from None
     return objects
 
 

@@ -237,10 +237,11 @@ def _holds_run(run_dir: pathlib.Path) -> bool:
 
 
 def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
-    config, log = run.config, MetricsLog(run.run_dir, run.iteration, console)
+    config = run.config
     ratings = [
         SelfRating(run.run_dir, ruleset, config.rating_games, run.rating_effort) for ruleset in config.rulesets()
     ]
+    log = MetricsLog(run.run_dir, run.iteration, console)
     saved_minutes = run.minutes
     rated: dict[str, float] = {}
     with contextlib.closing(log), LiveView(console, enabled=config.progress == "auto") as view:
@@ -257,8 +258,8 @@ def _loop(run: Run, console: Console, stop: threading.Event) -> pathlib.Path:
         note = f"stopped after {run.steps:,} decisions; saved in {run.run_dir}; --resume goes on"
         console.print(note, markup=False, highlight=False, soft_wrap=True)
         return folder
-    folder = run.save_checkpoint(FINAL)
     label = ", ".join(ruleset.label for ruleset in config.rulesets())
+    folder = run.save_checkpoint(FINAL)
     draw_curves(run.run_dir, f"{run.title}, {label}, seed {config.seed}")
     return folder
 
@@ -309,12 +310,12 @@ def optimiser_arrays(optimiser: torch.optim.Optimizer) -> dict[str, NDArray[Any]
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: dict[str, NDArray[Any]]) -> None:
-    """Take up what ``optimiser_arrays`` gave."""
-    values = optimiser.state_dict()
+    """Take up what ``optimiser_arrays`` gave, in place of all that the optimiser holds."""
+    states: dict[int, dict[str, Tensor]] = {}
     for key, array in arrays.items():
         index, name = key.split(".")
-        values["state"].setdefault(int(index), {})[name] = torch.from_numpy(array)
-    optimiser.load_state_dict(values)
+        states.setdefault(int(index), {})[name] = torch.from_numpy(array)
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
 
 
 def part_of(arrays: dict[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:

@@ -69,8 +69,12 @@ class SelfRating:
         return {"rating/elo": rating.elo, "rating/error": (rating.high - rating.low) / 2.0}
 
     def _opponents(self, name: str) -> Sequence[str]:
-        before = list(dict.fromkeys(result.first for result in self._results if result.first != name))
-        return before[-_PREVIOUS:] or [DEFAULT_ANCHOR]
+        """The newest of those whom results join to random play: without others, nobody could be rated."""
+        joined = {DEFAULT_ANCHOR: None}
+        for result in self._results:
+            if result.first != name and result.second in joined:
+                joined[result.first] = None
+        return list(joined)[1:][-_PREVIOUS:] or [DEFAULT_ANCHOR]
 
     def _play(self, folder: pathlib.Path, opponent: str) -> tuple[float, ...]:
         other = opponent if opponent == DEFAULT_ANCHOR else f"{folder.with_name(opponent)}:{self._effort}"

@@ -320,7 +320,7 @@ class _Shard:
         task, config, count = self._task, self._config, len(rows)
         opened = self._rng.random(count) < config.opening_share
         plies = np.where(opened, self._rng.integers(1, config.opening_plies + 1, count), 0)
-        sparse = self._rng.random(count) < task.sparse_share
+        sparse = (self._rng.random(count) < task.sparse_share) & (self._ruleset.rules.scatter is not None)
         against = self._rng.random(count) < task.pool_share
         colours = self._rng.integers(0, 2, count)
         if task.drawn:

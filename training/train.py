@@ -33,6 +33,8 @@ def train(
     Raises:
         ConfigError: ``run_dir`` already holds a run, or the one to resume had another configuration.
         CheckpointError: there is nothing to resume from.
+        MetricsError: metrics of the run to resume cannot be read.
+        RatingError: the ratings of its checkpoints cannot be read.
         TrainingError: the loss is no longer a number; the minibatch is saved.
         EngineError: shards cannot be played by the engine that the configuration names.
     """

@@ -17,7 +17,7 @@ from tradgames_env.rules.contract import (
 )
 from tradgames_env.rules.ruleset import Ruleset, load_ruleset
 from tradgames_env.search import incremental
-from tradgames_env.search.incremental import IncrementalSearch, IncrementalWeights
+from tradgames_env.search.incremental import MOST_DEPTH, IncrementalSearch, IncrementalWeights
 
 VARIANTS = [
     ("petteia", "box"), ("petteia", "fr6"), ("petteia", "mini"), ("petteia", "simple"),
@@ -264,6 +264,12 @@ def test_words_are_advanced_and_decide_among_equals() -> None:
     words = np.array([9], np.uint64)
     search.find(rows[0].state[None], rows[0].history[None], np.array([100]), words)
     assert words[0] != 9
+
+
+@pytest.mark.parametrize("depth", [0, MOST_DEPTH + 1])
+def test_depths_for_which_there_are_no_rows_are_refused(depth: int) -> None:
+    with pytest.raises(ValueError, match=f"most_depth must be from 1 to {MOST_DEPTH}, not {depth}"):
+        IncrementalSearch(load_ruleset("petteia", "mini"), IncrementalWeights.zero(16), most_depth=depth)
 
 
 @pytest.mark.parametrize("ruleset", [load_ruleset("petteia", "divination"), load_ruleset("puluc")])

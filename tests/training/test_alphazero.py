@@ -244,6 +244,13 @@ def test_games_that_begin_with_few_pieces_are_broken_off_where_asked(tmp_path: p
     assert (play_shard(shard_task(config, tmp_path)).state["lengths"] > 3).any()
 
 
+def test_games_that_cannot_begin_with_few_pieces_are_not_broken_off(tmp_path: pathlib.Path) -> None:
+    config = small(1, "puluc", selfplay={"decisions": 5, "sparse_decisions": 3})
+    state = play_shard(shard_task(config, tmp_path, sparse_share=1.0)).state
+    assert (state["limits"] > 10**9).all()
+    assert (state["lengths"] > 3).any()
+
+
 def test_first_games_are_in_different_phases_where_asked(tmp_path: pathlib.Path) -> None:
     pieces = {}
     for spread in (0, 12):

@@ -10,6 +10,7 @@ from tradgames_env.agents.checkpoint import CheckpointError, GameRecord, Network
 from tradgames_env.agents.network import PolicyValueNetwork
 from training import checkpoint, durable
 from training.config import TrainConfig, parse_config
+from training.run import optimiser_arrays, restore_optimiser
 
 CONFIG = {"game": {"name": "puluc", "variant": "mini"}, "network": {"width": 8, "blocks": 1}, "budget": {"steps": 10}}
 
@@ -149,6 +150,19 @@ def test_state_round_trip() -> None:
     for name, array in arrays.items():
         assert read[name].dtype == array.dtype
         np.testing.assert_array_equal(read[name], array)
+
+
+def test_the_state_of_an_optimiser_replaces_what_it_holds() -> None:
+    weights = torch.nn.Parameter(torch.ones(2))
+    optimiser = torch.optim.AdamW([weights], fused=True)
+    fresh = optimiser_arrays(optimiser)
+    weights.grad = torch.ones(2)
+    optimiser.step()
+    stepped = optimiser_arrays(optimiser)
+    restore_optimiser(optimiser, fresh)
+    assert not optimiser.state
+    restore_optimiser(optimiser, stepped)
+    assert optimiser_arrays(optimiser).keys() == stepped.keys()
 
 
 def test_states_that_are_none() -> None:

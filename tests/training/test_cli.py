@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -467,6 +468,20 @@ def test_train_mistakes(capsys: Captured, run_dir: pathlib.Path) -> None:
     assert "ppo.epochs" in mistake(capsys, *there, "--ppo.epochs", "many")
     empty = ("train", "--config", config, "--run-dir", str(run_dir.parent / "other"), "--resume")
     assert str(run_dir.parent / "other") in mistake(capsys, *empty)
+
+
+def test_damaged_files_of_a_run_are_told_in_one_line(
+    capsys: Captured, run_dir: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    run = shutil.copytree(run_dir, tmp_path / "run")
+    again = ("train", "--config", str(run_dir.parent / "puluc.toml"), "--run-dir", str(run), "--resume")
+    settings = ("--ppo.epochs=1", "--network.blocks", "2", "--set", "ppo.minibatch_size=128")
+    (run / "rating_puluc_mini.json").write_text("[")
+    assert "delete it to rate anew" in mistake(capsys, *again, *settings)
+    (run / "rating_puluc_mini.json").unlink()
+    metrics = run / "metrics.jsonl"
+    metrics.write_text("{\n" + metrics.read_text())
+    assert "line 1 is not JSON; delete it" in mistake(capsys, *again, *settings)
 
 
 def test_a_checkpoint_is_evaluated_at_its_own_game(capsys: Captured, run_dir: pathlib.Path) -> None:

@@ -3,7 +3,9 @@ import pathlib
 import pydantic
 import pytest
 
-from training.config import ConfigError, TrainConfig, load_config, parse_config
+from tradgames_env.agents.searching import MOST_PLIES
+from tradgames_env.search.gumbel import MOST_SIMULATIONS
+from training.config import ConfigError, PlayConfig, TrainConfig, load_config, parse_config
 
 MINIMAL = '[game]\nname = "petteia"\n[budget]\nsteps = 100\n'
 CONFIGS = pathlib.Path(__file__).parents[2] / "configs"
@@ -121,13 +123,21 @@ def test_options_reach_the_game() -> None:
     assert config.game.ruleset().overrides == {"quiet_limit": 60}
 
 
-def test_past_policies_play_only_where_a_tree_is_searched() -> None:
-    data = {"method": "alphazero", "game": {"name": "puluc"}, "search": {"improver": "expectimax"}}
-    budget = {"budget": {"steps": 1}}
-    with pytest.raises(ConfigError, match="share must be 0 for puluc_box: past policies do not play"):
-        parse_config({**data, **budget}, "test")
-    parse_config({**data, **budget, "pool": {"share": 0.0}}, "test")
-    parse_config({**data, **budget, "search": {}}, "test")
+def test_past_policies_do_not_play_by_expected_values() -> None:
+    with pytest.raises(ConfigError, match=r"pool\.share of puluc_box must be 0, not 0\.2"):
+        load_config(CONFIGS / "alphazero_puluc.toml", {"pool.share": 0.2})
+
+
+def test_learning_begins_with_samples_that_a_window_holds() -> None:
+    with pytest.raises(ConfigError, match="fewest is 300,001, and a window of 300,000 never holds so many"):
+        load_config(CONFIGS / "alphazero_puluc.toml", {"replay.fewest": 300_001})
+
+
+def test_only_searches_that_can_be_played_are_recommended() -> None:
+    for name, most in (("simulations", MOST_SIMULATIONS), ("plies", MOST_PLIES)):
+        assert getattr(PlayConfig(**{name: most}), name) == most
+        with pytest.raises(pydantic.ValidationError):
+            PlayConfig(**{name: most + 1})
 
 
 def test_a_cluster_has_an_address_only_on_ray() -> None:

@@ -208,6 +208,18 @@ def weights(folder: pathlib.Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
+def test_the_final_checkpoint_does_not_wait_for_curves(
+    sprint: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(run_dir: pathlib.Path, title: str) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("training.run.draw_curves", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        train(small(sprint, 1), tmp_path, console=QUIET)
+    assert read_checkpoint(tmp_path / "checkpoints" / "final").record.steps == ITERATION
+
+
 def test_run_writes_everything(sprint: str, tmp_path: pathlib.Path) -> None:
     final = train(small(sprint, 3), tmp_path / "run", console=QUIET)
     assert final == tmp_path / "run" / "checkpoints" / "final"

@@ -52,6 +52,19 @@ def test_results_of_checkpoints_that_a_kill_took_are_forgotten(tmp_path: pathlib
     assert [row[:2] for row in json.loads(path.read_bytes())] == [[folder.name, "random"]]
 
 
+@pytest.mark.parametrize("removed", [{"step_1"}, {"step_1", "step_2"}, {"step_2", "step_3"}])
+def test_checkpoints_may_be_removed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, removed: set[str]) -> None:
+    rows = [("step_1", "random"), ("step_2", "step_1"), ("step_3", "step_2"), ("step_3", "step_1")]
+    rows += [("step_4", "step_3"), ("step_4", "step_2")]
+    (tmp_path / "rating_puluc_mini.json").write_text(json.dumps([[*row, [1.5]] for row in rows]))
+    for name in {"step_1", "step_2", "step_3", "step_4", "step_5"} - removed:
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        (tmp_path / "checkpoints" / name / "checkpoint.json").touch()
+    monkeypatch.setattr(SelfRating, "_play", lambda rating, folder, opponent: (1.5, 2.0))
+    rated = SelfRating(tmp_path, load_ruleset("puluc", "mini"), 4, 0).rate(tmp_path / "checkpoints" / "step_5")
+    assert rated["rating/elo"] > 0
+
+
 def test_results_that_cannot_be_read(tmp_path: pathlib.Path) -> None:
     ruleset = load_ruleset("puluc", "mini")
     (tmp_path / "rating_puluc_mini.json").write_text("[[1]]")

@@ -636,7 +636,7 @@ class IncrementalSearch:
         exact: without reductions, and without table entries of another depth: the score is plain minimax's.
 
     Raises:
-        ValueError: such a game this is not.
+        ValueError: such a game this is not, or ``most_depth`` is out of range.
     """
 
     def __init__(
@@ -648,6 +648,8 @@ class IncrementalSearch:
         most_depth: int = MOST_DEPTH,
         exact: bool = False,
     ) -> None:
+        if not 1 <= most_depth <= MOST_DEPTH:
+            raise ValueError(f"most_depth must be from 1 to {MOST_DEPTH}, not {most_depth!r}")
         self._ruleset = ruleset
         self._model = model_of(ruleset, weights)
         self._plan = np.zeros(PLAN_SIZE, np.int64)

@@ -48,13 +48,15 @@ class Train:
             from tradgames_env.agents.network import DeviceError
             from training.config import ConfigError
             from training.engines import EngineError
+            from training.metrics import MetricsError
             from training.ranks import is_first
             from training.run import FINAL, TrainingError
+            from training.self_rating import RatingError
             from training.train import train
         run_dir = self.run_dir or pathlib.Path("runs") / self.config.stem
         try:
             folder = train(config, run_dir, self.resume, console=progress())
-        except (ConfigError, CheckpointError, DeviceError, EngineError) as error:
+        except (ConfigError, CheckpointError, DeviceError, EngineError, MetricsError, RatingError) as error:
             raise UserError(str(error)) from error
         except (TrainingError, OSError, MemoryError) as error:
             complain(str(error) or "there is not enough memory for so many games and steps")
