@@ -102,14 +102,15 @@ def record_strength(folder: pathlib.Path, strength: dict[str, Any]) -> Checkpoin
 def model_card(record: CheckpointRecord) -> str:
     """The README of a checkpoint: Markdown."""
     budget, method = record.config.get("budget", {}), record.config.get("method", "ppo")
-    title = " and ".join(f"{game.game} ({game.variant})" for game in record.games)
+    title = ", ".join(f"{game.game} ({game.variant})" for game in record.games)
     what = "this game" if len(record.games) == 1 else "these games"
-    names = " and ".join(_name(game) for game in record.games)
+    names = [_name(game) for game in record.games]
+    subject = f"the board game {names[0]}," if len(names) == 1 else f"the board games {'; '.join(names)},"
     lines = [
         *_card_metadata(record),
         f"# {title}, {_METHODS[method][0]}",
         "",
-        f"A policy for the board game {names}, that plays both sides. It was trained",
+        f"A policy for {subject} that plays both sides. It was trained",
         f"without human games by {_METHODS[method][1]} against itself and its own past versions.",
         "",
         "```python",
@@ -188,17 +189,21 @@ def _way_to_play(record: CheckpointRecord) -> str:
     play = record.play
     margin = f", the largest gain of margin worth {play.margin_weight:g} wins" if play.margin_weight else ""
     if play.simulations and play.plies:
-        dice = f"by its values {play.plies} moves and the throws ahead in games of dice"
+        dice = f"by its values {_moves(play.plies)} and the throws ahead in games of dice"
         return f"{dice}, by a tree search of {play.simulations} simulations in the others{margin}"
     if record.network.trunk == INCREMENTAL:
         return f"by alpha-beta search of {play.simulations or POSITIONS:,} positions"
     if play.simulations:
         return f"by a tree search of {play.simulations} simulations{margin}"
     if play.plies:
-        return f"by its values of the positions after all moves and throws, {play.plies} moves ahead{margin}"
+        return f"by its values of the positions after all moves and throws, {_moves(play.plies)} ahead{margin}"
     if play.lookahead:
         return f"by its values of the positions one move ahead, over every throw{margin}"
     return "the most probable move of its policy"
+
+
+def _moves(count: int) -> str:
+    return "one move" if count == 1 else f"{count} moves"
 
 
 def _strength_lines(strength: dict[str, Any] | None) -> list[str]:

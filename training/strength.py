@@ -186,7 +186,7 @@ def _write_files(
         "time": strength_plot(by_time(result.standings), "seconds a move"),
     }
     searching = by_simulations(result.standings)
-    if searching:
+    if len(searching) > 1:
         plots["simulations"] = strength_plot(searching, "simulations a move")
     if trained:
         points = [

@@ -38,7 +38,8 @@ def run_dir(tmp_path: pathlib.Path) -> pathlib.Path:
 def test_checkpoints_play_their_ladder_and_the_result_is_noted(
     capsys: Captured, tmp_path: pathlib.Path, folder: pathlib.Path, run_dir: pathlib.Path
 ) -> None:
-    (folder / "puluc.1.toml").write_text(f'ladder = "quick"\ngames = 2\nrun = "{run_dir.as_posix()}"\n')
+    settings = f'ladder = "quick"\ngames = 2\nsimulations = [1]\nrun = "{run_dir.as_posix()}"\n'
+    (folder / "puluc.1.toml").write_text(settings)
     before = read_record(folder / "puluc.1")
     strength = Strength(folder, files=tmp_path / "files", workers=1)
     assert strength.run("make strength") == FINE
@@ -90,6 +91,7 @@ def test_a_network_of_several_games_plays_the_ladder_of_each(tmp_path: pathlib.P
     assert card.index("### puluc") < card.index("| random | 2 |") < card.index("### yut_nori")
     for game in opponents:
         assert "greedy" in (tmp_path / "made" / f"both.{game}.ladder.svg").read_text()
+        assert not (tmp_path / "made" / f"both.{game}.simulations.svg").exists()  # one point is no curve
 
 
 def test_who_plays_none_of_the_games_is_refused(capsys: Captured, folder: pathlib.Path) -> None:
