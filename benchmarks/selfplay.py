@@ -3,9 +3,9 @@
 ``python benchmarks/selfplay.py [CONFIG ...] [--seconds 30] [--KEY VALUE ...]``
 
 Without names, those of ``CONFIGS``; other settings go to the runs. Each line gives medians over the second half of a
-run's iterations: decisions and simulations (or positions looked at) a second with learning included, and the share of
-the time spent on gradient steps; then the seconds of a start, from the command to the first iteration, less what that
-iteration took.
+run's iterations: decisions a second with learning included, simulations (or positions looked at) a second of playing
+alone, and the share of the time spent on gradient steps; then the seconds of a start, from the command to the first
+iteration, less what that iteration took.
 """
 
 import argparse

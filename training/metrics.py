@@ -27,7 +27,7 @@ METRICS: dict[str, str] = {
     "speed/decisions_per_second": "decisions of this iteration by its wall-clock time, update included",
     "speed/games_per_second": "games that ended in this iteration, by the same time",
     "speed/update_share": "share of the iteration's time spent on gradient steps",
-    "speed/simulations_per_second": "simulations (or positions looked at) of the searches by the iteration's time",
+    "speed/simulations_per_second": "simulations (or positions looked at) of the searches by the time of playing",
     "games/finished": "games that ended in this iteration",
     "games/decisions": "mean number of decisions in those games, by both sides, after the random opening",
     "games/natural_wins": "share of them that natural won",
