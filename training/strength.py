@@ -108,10 +108,10 @@ def measure(folder: pathlib.Path, files: pathlib.Path, workers: int, command: st
     names = [str(folder), *(f"{folder}:{count}" for count in config.simulations), *of_runs, *config.against]
     players = load_players(names)
     rulesets = [matching_ruleset(game, str(folder)) for game in read_record(folder).games]
-    for name, agent in players.items():
-        if not any(those_who_play({name: agent}, ruleset) for ruleset in rulesets):
-            labels = " or ".join(ruleset.label for ruleset in rulesets)
-            raise ValueError(f"{name} cannot play {labels}, so it does not belong beside {folder}")
+    idle = set(players).difference(*(those_who_play(players, ruleset) for ruleset in rulesets))
+    if idle:
+        labels = " or ".join(ruleset.label for ruleset in rulesets)
+        raise ValueError(f"{', '.join(sorted(idle))} cannot play {labels}, so it does not belong beside {folder}")
     several = len(rulesets) > 1
     results, summaries = [], {}
     for ruleset in rulesets:
@@ -120,13 +120,9 @@ def measure(folder: pathlib.Path, files: pathlib.Path, workers: int, command: st
         results.append(result)
         if result.stopped:
             return results
-        prefix = folder.with_name(f"{folder.name}.{ruleset.game}" if several else folder.name)
-        _write_files(prefix, str(folder), result, facts, trained)
-        settings: dict[str, Any] = {"seed": result.plan.seed, "opening_plies": list(result.plan.plies)}
-        ratings = [row.rating for row in result.standings]
-        summaries[ruleset.game] = strength_summary(
-            str(folder), result.matches, ratings, result.anchor, settings | dict(facts)
-        )
+        name = f"{folder.name}.{ruleset.game}" if several else folder.name
+        _write_files(folder.with_name(name), result, facts, trained)
+        summaries[ruleset.game] = _summary(str(folder), result, facts)
     record_strength(folder, {"games": summaries} if several else summaries[rulesets[0].game])
     return results
 
@@ -174,11 +170,18 @@ def run_checkpoints(run: pathlib.Path) -> dict[pathlib.Path, float]:
     return dict(reversed(chosen.items()))
 
 
+def _summary(name: str, result: arena.ArenaResult, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the record of the checkpoint ``name`` says of one game."""
+    settings: dict[str, Any] = {"seed": result.plan.seed, "opening_plies": list(result.plan.plies)}
+    ratings = [row.rating for row in result.standings]
+    return strength_summary(name, result.matches, ratings, result.anchor, settings | dict(facts))
+
+
 def _write_files(
-    prefix: pathlib.Path, name: str, result: arena.ArenaResult, facts: Mapping[str, Any],
+    prefix: pathlib.Path, result: arena.ArenaResult, facts: Mapping[str, Any],
     trained: Mapping[str, Mapping[pathlib.Path, float]],
 ) -> None:  # fmt: skip
-    """Write plots and JSON beside the checkpoint ``name``, their names beginning with ``prefix``."""
+    """Write plots and JSON beside a checkpoint, their names beginning with ``prefix``."""
     ratings = [row.rating for row in result.standings]
     by_name = {rating.name: rating for rating in ratings}
     plots = {
